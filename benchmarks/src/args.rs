@@ -1,0 +1,189 @@
+//! What can be asked for on the command line.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use clap::{Parser, Subcommand, ValueEnum};
+
+use crate::tpch::N_QUERIES;
+
+/// How fast Nectarine is, against stock DataFusion in the same process, and over many extents.
+#[derive(Debug, Parser)]
+#[command(name = "nectarine-benchmarks", version)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    pub(crate) task: Task,
+
+    /// Where the report goes; standard output unless given.
+    #[arg(long, value_name = "FILE", global = true)]
+    pub(crate) out: Option<PathBuf>,
+
+    /// Where generated data is kept and found again; below the system's temporary folder unless given.
+    #[arg(long, value_name = "DIR", global = true)]
+    pub(crate) data: Option<PathBuf>,
+}
+
+/// What to measure.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Task {
+    /// The 22 TPC-H queries, Nectarine and stock DataFusion in turn.
+    Tpch(TpchArgs),
+    /// Planning, memory and reopening with many extents.
+    Extents(ExtentsArgs),
+    /// Both, as in docs/benchmarks.md.
+    All {
+        /// How much.
+        #[arg(long, value_enum, default_value = "full")]
+        scale: Size,
+    },
+    /// Opens a home in a process that knows nothing yet, and says what that took.
+    #[command(hide = true)]
+    KnownExtents(KnownExtentsArgs),
+}
+
+/// How much `all` measures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Size {
+    /// A tenth: for a look whether it works.
+    Small,
+    /// What the targets are about.
+    Full,
+}
+
+impl Size {
+    pub(crate) fn tasks(self) -> (TpchArgs, ExtentsArgs) {
+        let (scale, count) = match self {
+            Self::Small => (0.1, 1_000),
+            Self::Full => (1.0, 10_000),
+        };
+        (TpchArgs { scale, ..TpchArgs::default() }, ExtentsArgs { count, ..ExtentsArgs::default() })
+    }
+}
+
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct TpchArgs {
+    /// TPC-H scale factor; 1 is about 1 GB of text.
+    #[arg(long, default_value_t = 1.0, value_parser = scale)]
+    pub(crate) scale: f64,
+
+    /// Parquet files per large table.
+    #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) files: u16,
+
+    /// Pairs of runs per query at least; short queries get more.
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) runs: u16,
+
+    /// Which queries, such as 1,3,7..10,18..
+    #[arg(long, default_value = "1..")]
+    pub(crate) queries: QuerySet,
+
+    /// Partitions that both engines plan for; the number of cores unless given.
+    #[arg(long)]
+    pub(crate) partitions: Option<usize>,
+
+    /// Measures stock DataFusion against itself: the noise of this machine.
+    #[arg(long)]
+    pub(crate) control: bool,
+}
+
+impl Default for TpchArgs {
+    fn default() -> Self {
+        Self { scale: 1.0, files: 8, runs: 5, queries: QuerySet::all(), partitions: None, control: false }
+    }
+}
+
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct ExtentsArgs {
+    /// Extents of the external table.
+    #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) count: u32,
+
+    /// Columns of the table.
+    #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u16).range(2..))]
+    pub(crate) columns: u16,
+
+    /// Extents of the managed table; as many as the external one has unless given, 0 for none.
+    #[arg(long)]
+    pub(crate) managed: Option<u32>,
+
+    /// How often each statement is planned.
+    #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) plans: u32,
+}
+
+impl Default for ExtentsArgs {
+    fn default() -> Self {
+        Self { count: 10_000, columns: 16, managed: None, plans: 60 }
+    }
+}
+
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct KnownExtentsArgs {
+    #[arg(long)]
+    pub(crate) home: PathBuf,
+    #[arg(long)]
+    pub(crate) sql: String,
+}
+
+/// Some of the 22 queries, in order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct QuerySet(Vec<usize>);
+
+impl QuerySet {
+    fn all() -> Self {
+        Self((1..=N_QUERIES).collect())
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = usize> {
+        self.0.iter().copied()
+    }
+}
+
+impl FromStr for QuerySet {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let number = |text: &str| match text.trim().parse() {
+            Ok(number) if (1..=N_QUERIES).contains(&number) => Ok(number),
+            _ => Err(format!("\"{text}\" is not a query: they are 1 to {N_QUERIES}")),
+        };
+        let mut queries = vec![];
+        for part in text.split(',') {
+            match part.split_once("..") {
+                None => queries.push(number(part)?),
+                Some((first, "")) => queries.extend(number(first)?..=N_QUERIES),
+                Some((first, last)) => queries.extend(number(first)?..=number(last)?),
+            }
+        }
+        queries.sort_unstable();
+        queries.dedup();
+        Ok(Self(queries))
+    }
+}
+
+fn scale(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(scale) if scale > 0.0 && scale <= 1000.0 => Ok(scale),
+        _ => Err("a scale is a number above 0, up to 1000".to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sets_of_queries() {
+        let set = |text: &str| text.parse::<QuerySet>().map(|set| set.0);
+        assert_eq!(set("3,1,3"), Ok(vec![1, 3]));
+        assert_eq!(set("5..7,20.."), Ok(vec![5, 6, 7, 20, 21, 22]));
+        assert!(set("0").is_err() && set("23").is_err() && set("").is_err() && set("1..x").is_err());
+    }
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        use clap::CommandFactory;
+        Args::command().debug_assert();
+    }
+}

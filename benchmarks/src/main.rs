@@ -1,0 +1,93 @@
+//! How fast Nectarine is, against stock DataFusion in the same process, and over many extents.
+//!
+//! ```text
+//!   args        what was asked for
+//!   tpch        the 22 queries, both engines in turn
+//!   extents     planning, memory and reopening with thousands of extents
+//!   report      Markdown for people
+//!   timing      samples and what is said of them
+//!   machine     what this ran on
+//!   allocator   mimalloc, counting when asked
+//! ```
+//!
+//! Progress goes to standard error, the report to standard output or to `--out FILE`.
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program for people who want to read figures")]
+
+mod allocator;
+mod args;
+mod extents;
+mod machine;
+mod report;
+mod timing;
+mod tpch;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use clap::Parser;
+
+use crate::allocator::Counting;
+use crate::args::{Args, Size, Task};
+use crate::report::Report;
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting::new();
+
+/// Stack of a worker: plans are built by recursion, and deeper than the usual 2 MB in builds without optimization.
+const STACK_BYTES: usize = 8 << 20;
+
+/// Nectarine reads files younger than two seconds twice, to be sure of them; that is not what is measured here.
+const REST: Duration = Duration::from_millis(2_500);
+
+fn main() -> ExitCode {
+    match start(Args::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn start(args: Args) -> Result<()> {
+    // On a worker, not on the thread that waits for it: that is where a server would run statements.
+    runtime()?.block_on(async { tokio::spawn(run(args)).await })?
+}
+
+fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_multi_thread().enable_all().thread_stack_size(STACK_BYTES).build()
+}
+
+async fn run(args: Args) -> Result<()> {
+    let data = args.data.unwrap_or_else(|| std::env::temp_dir().join("nectarine-benchmarks"));
+    std::fs::create_dir_all(&data).with_context(|| format!("cannot create \"{}\"", data.display()))?;
+    let mut report = Report::new();
+    match args.task {
+        Task::KnownExtents(known) => return extents::answer_as_child(&known).await,
+        Task::Tpch(tpch) => report.tpch(&tpch::measure(&tpch, &data).await?),
+        Task::Extents(extents) => report.extents(&extents::measure(&extents, &data).await?),
+        Task::All { scale } => {
+            let (tpch, extents) = scale.tasks();
+            report.made_by(match scale {
+                Size::Small => "all --scale small",
+                Size::Full => "all --scale full",
+            });
+            report.tpch(&tpch::measure(&tpch, &data).await?);
+            report.extents(&extents::measure(&extents, &data).await?);
+        }
+    }
+    write(&report.into_text(), args.out)
+}
+
+fn write(text: &str, out: Option<PathBuf>) -> Result<()> {
+    match out {
+        None => println!("{text}"),
+        Some(path) => {
+            std::fs::write(&path, text).with_context(|| format!("cannot write \"{}\"", path.display()))?;
+            eprintln!("report written to {}", path.display());
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,106 @@
+//! What can go wrong with what exists.
+
+use std::sync::Arc;
+
+use crate::TableName;
+
+/// Result of this crate.
+pub type Result<T, E = CatalogError> = std::result::Result<T, E>;
+
+/// Trouble with tables, files or the metadata store.
+#[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum CatalogError {
+    /// The table or view is not there.
+    #[error("table \"{name}\" does not exist")]
+    TableNotFound {
+        /// As it was looked up.
+        name: TableName,
+    },
+    /// There is one already.
+    #[error("{what} \"{name}\" already exists")]
+    AlreadyExists {
+        /// `table`, `schema`, `function`.
+        what: &'static str,
+        /// As given.
+        name: String,
+    },
+    /// A schema or function is not there.
+    #[error("{what} \"{name}\" does not exist")]
+    NotFound {
+        /// `schema`, `function`.
+        what: &'static str,
+        /// As given.
+        name: String,
+    },
+    /// DROP SCHEMA without CASCADE.
+    #[error("schema \"{name}\" is not empty: it holds {n_tables} tables")]
+    SchemaNotEmpty {
+        /// The schema.
+        name: String,
+        /// How many tables and views are in it.
+        n_tables: usize,
+    },
+    /// The metadata was written by a newer Nectarine.
+    #[error(
+        "cannot open \"{location}\": its format version {found} is newer than {supported}, the newest this version of nectarine knows"
+    )]
+    NewerFormat {
+        /// Which home.
+        location: String,
+        /// What it has.
+        found: i64,
+        /// What we know.
+        supported: i64,
+    },
+    /// The metadata store failed.
+    #[error("cannot {attempted} in the metadata store")]
+    Store {
+        /// What was being done.
+        attempted: &'static str,
+        /// The driver's word.
+        #[source]
+        source: Arc<dyn std::error::Error + Send + Sync>,
+    },
+    /// What the metadata store holds makes no sense.
+    #[error("metadata of {what} is damaged: {detail}")]
+    Damaged {
+        /// Which record.
+        what: String,
+        /// What is wrong with it.
+        detail: String,
+    },
+    /// A file or folder could not be looked at.
+    #[error("cannot {attempted} \"{location}\"")]
+    Location {
+        /// What was being done: `list`, `read`, ..
+        attempted: &'static str,
+        /// Path or URL.
+        location: String,
+        /// Why.
+        #[source]
+        source: Arc<dyn std::error::Error + Send + Sync>,
+    },
+    /// A location that names nothing.
+    #[error("no files match \"{location}\"{hint}")]
+    NoFiles {
+        /// Path, glob or URL.
+        location: String,
+        /// Empty, or what to do about it.
+        hint: String,
+    },
+    /// A location that cannot be understood.
+    #[error("invalid location \"{location}\": {detail}")]
+    InvalidLocation {
+        /// As given.
+        location: String,
+        /// What is wrong with it.
+        detail: String,
+    },
+    /// The bytes behind an extent are no longer those that the statement pinned.
+    #[error("file \"{location}\" changed while it was being read")]
+    Changed {
+        /// Path or URL.
+        location: String,
+    },
+}

@@ -1,0 +1,354 @@
+//! [`FileIdentity`]: how a file is recognised without reading it, and when that is not enough.
+//!
+//! ```text
+//!   looked at       just modified (racy)         rested
+//!   first time      by content                   by identity
+//!   again, same     content again: same => keep  trusted, nothing is read
+//!   again, changed  by content                   by identity; by content if it was before, so that touching keeps it
+//! ```
+//!
+//! Guarantees   two looks that give one fingerprint saw the same bytes. A change leaves traces in size, mtime, ctime,
+//!              inode, etag or version, except within one tick of the file system's clock: so whoever was modified
+//!              within [`RACY_NS`] of the look, or in the future, is known by its content only (git's racy-index rule).
+//! Caveats      touching a file that was never read by content gives it a new fingerprint. The device is remembered but
+//!              not compared: its number changes when a disk is mounted again.
+
+pub(crate) mod content;
+
+use std::fmt;
+use std::fs::Metadata;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use object_store::ObjectMeta;
+
+pub(crate) use self::content::{hash_local, hash_object};
+use crate::object_stores::plain_location;
+use crate::{Fingerprint, FingerprintBuilder};
+
+/// How long a file must have rested before its identity alone is trusted: the coarsest clock of a file system in use.
+pub const RACY_NS: i64 = 2_000_000_000;
+
+/// Tells the time, so that tests can drive it.
+pub trait Clock: fmt::Debug + Send + Sync {
+    /// Nanoseconds since 1970.
+    fn now_ns(&self) -> i64;
+}
+
+/// The machine's clock.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SystemClock;
+
+impl Clock for SystemClock {
+    fn now_ns(&self) -> i64 {
+        system_time_ns(SystemTime::now())
+    }
+}
+
+/// What is known of a file without reading it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FileIdentity {
+    /// Full URL.
+    pub location: Arc<str>,
+    /// Bytes.
+    pub size: u64,
+    /// Last modification, nanoseconds since 1970.
+    pub mtime_ns: i64,
+    /// Last change of the inode; 0 where there is none.
+    pub ctime_ns: i64,
+    /// 0 where there is none.
+    pub inode: u64,
+    /// 0 where there is none.
+    pub device: u64,
+    /// What an object store says of the content.
+    pub etag: Option<Arc<str>>,
+    /// What an object store says of the version.
+    pub version: Option<Arc<str>>,
+}
+
+impl FileIdentity {
+    /// Identity of a local file.
+    #[cfg(unix)]
+    pub fn of_local(location: Arc<str>, metadata: &Metadata) -> Self {
+        use std::os::unix::fs::MetadataExt;
+        let ns = |seconds: i64, ns: i64| seconds.saturating_mul(1_000_000_000).saturating_add(ns);
+        Self {
+            location,
+            size: metadata.size(),
+            mtime_ns: ns(metadata.mtime(), metadata.mtime_nsec()),
+            ctime_ns: ns(metadata.ctime(), metadata.ctime_nsec()),
+            inode: metadata.ino(),
+            device: metadata.dev(),
+            etag: None,
+            version: None,
+        }
+    }
+
+    /// Identity of a local file.
+    #[cfg(not(unix))]
+    pub fn of_local(location: Arc<str>, metadata: &Metadata) -> Self {
+        let mtime_ns = metadata.modified().map_or(i64::MAX, system_time_ns);
+        Self { location, size: metadata.len(), mtime_ns, ctime_ns: 0, inode: 0, device: 0, etag: None, version: None }
+    }
+
+    /// Identity of an object.
+    pub fn of_object(location: Arc<str>, meta: &ObjectMeta) -> Self {
+        Self {
+            location,
+            size: meta.size,
+            mtime_ns: meta.last_modified.timestamp_nanos_opt().unwrap_or(i64::MAX),
+            ctime_ns: 0,
+            inode: 0,
+            device: 0,
+            etag: meta.e_tag.as_deref().map(Arc::from),
+            version: meta.version.as_deref().map(Arc::from),
+        }
+    }
+
+    /// Last modification in microseconds, as extents keep it.
+    pub fn modified_at(&self) -> i64 {
+        self.mtime_ns.div_euclid(1000)
+    }
+
+    /// Whether nothing tells the two apart: the file need not be read again, unless it was racy.
+    pub fn is_unchanged(&self, other: &Self) -> bool {
+        if self.size != other.size || self.location != other.location {
+            return false;
+        }
+        match (self.strong_etag(), other.strong_etag()) {
+            // Listing and asking for one object give different versions and times of the same object, but one etag.
+            (Some(one), Some(two)) => one == two,
+            _ => {
+                self.mtime_ns == other.mtime_ns
+                    && self.ctime_ns == other.ctime_ns
+                    && self.inode == other.inode
+                    && self.etag == other.etag
+                    && self.version == other.version
+            }
+        }
+    }
+
+    /// Whether the file was modified so shortly before the look that the next change may leave no trace.
+    pub fn is_racy(&self, looked_at_ns: i64) -> bool {
+        if self.strong_etag().is_some() || self.version.is_some() {
+            return false;
+        }
+        self.mtime_ns.max(self.ctime_ns) > looked_at_ns.saturating_sub(RACY_NS)
+    }
+
+    /// The fingerprint of an extent that is known by its identity.
+    pub fn fingerprint(&self, partition_values: &[Option<Arc<str>>]) -> Fingerprint {
+        let builder = FingerprintBuilder::new("extent by identity")
+            .field("location", plain_location(&self.location).as_bytes())
+            .number("size", self.size);
+        let builder = match self.strong_etag() {
+            Some(etag) => builder.field("etag", etag.as_bytes()),
+            None => builder
+                .field("mtime", &self.mtime_ns.to_le_bytes())
+                .field("ctime", &self.ctime_ns.to_le_bytes())
+                .number("inode", self.inode)
+                .optional("weak etag", self.etag.as_deref().map(str::as_bytes))
+                .optional("version", self.version.as_deref().map(str::as_bytes)),
+        };
+        with_partitions(builder, partition_values).finish()
+    }
+
+    /// A weak etag (`W/".."`) may stay while bytes change.
+    fn strong_etag(&self) -> Option<&str> {
+        self.etag.as_deref().filter(|etag| !etag.starts_with("W/") && !etag.is_empty())
+    }
+}
+
+/// The fingerprint of an extent that is known by its content; `start` is 0 for a whole file.
+///
+/// The location counts, so that the extents of a table are all different even where their bytes are not; so do the
+/// partition values, because they are part of the rows.
+pub fn content_fingerprint(
+    location: &str,
+    start: u64,
+    content: &[u8; 32],
+    partition_values: &[Option<Arc<str>>],
+) -> Fingerprint {
+    let builder = FingerprintBuilder::new("extent by content")
+        .field("location", plain_location(location).as_bytes())
+        .number("start", start)
+        .field("content", content);
+    with_partitions(builder, partition_values).finish()
+}
+
+fn with_partitions(builder: FingerprintBuilder, values: &[Option<Arc<str>>]) -> FingerprintBuilder {
+    values.iter().fold(builder, |builder, value| match value {
+        Some(value) => builder.field("partition", value.as_bytes()),
+        None => builder.field("null partition", &[]),
+    })
+}
+
+/// What is remembered of a look at a file or at one range of it.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Seen {
+    pub(crate) identity: FileIdentity,
+    /// The fingerprint names the content, so that a file that was only touched can keep it.
+    pub(crate) by_content: bool,
+    /// The range is a last record without an end; it goes when the file grows.
+    pub(crate) tail: bool,
+}
+
+const SEEN_FORMAT: u8 = 1;
+const BY_CONTENT: u8 = 1;
+const TAIL: u8 = 2;
+const ETAG: u8 = 4;
+const VERSION: u8 = 8;
+
+impl Seen {
+    /// Stable bytes for the metadata store; the location is kept beside them.
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let identity = &self.identity;
+        let flag = |set: bool, flag: u8| if set { flag } else { 0 };
+        let flags = flag(self.by_content, BY_CONTENT)
+            | flag(self.tail, TAIL)
+            | flag(identity.etag.is_some(), ETAG)
+            | flag(identity.version.is_some(), VERSION);
+        let mut bytes = vec![SEEN_FORMAT, flags];
+        for number in
+            [identity.size, identity.mtime_ns as u64, identity.ctime_ns as u64, identity.inode, identity.device]
+        {
+            bytes.extend_from_slice(&number.to_le_bytes());
+        }
+        for text in [&identity.etag, &identity.version].into_iter().flatten() {
+            bytes.extend_from_slice(&(text.len() as u32).to_le_bytes());
+            bytes.extend_from_slice(text.as_bytes());
+        }
+        bytes
+    }
+
+    /// Reads [`encode`](Self::encode)'s bytes; `None` if they are not, in which case the file is simply looked at anew.
+    pub(crate) fn decode(location: &Arc<str>, bytes: &[u8]) -> Option<Self> {
+        let mut rest = bytes;
+        let [SEEN_FORMAT, flags] = *take::<2>(&mut rest)? else { return None };
+        let mut number = || take::<8>(&mut rest).map(|bytes| u64::from_le_bytes(*bytes));
+        let (size, mtime, ctime, inode, device) = (number()?, number()?, number()?, number()?, number()?);
+        let mut text = |flag: u8| -> Option<Option<Arc<str>>> {
+            if flags & flag == 0 {
+                return Some(None);
+            }
+            let len = u32::from_le_bytes(*take::<4>(&mut rest)?) as usize;
+            let text = std::str::from_utf8(rest.get(..len)?).ok()?;
+            rest = &rest[len..];
+            Some(Some(Arc::from(text)))
+        };
+        let (etag, version) = (text(ETAG)?, text(VERSION)?);
+        let identity = FileIdentity {
+            location: Arc::clone(location),
+            size,
+            mtime_ns: mtime as i64,
+            ctime_ns: ctime as i64,
+            inode,
+            device,
+            etag,
+            version,
+        };
+        rest.is_empty().then_some(Self { identity, by_content: flags & BY_CONTENT != 0, tail: flags & TAIL != 0 })
+    }
+}
+
+fn take<'a, const N: usize>(rest: &mut &'a [u8]) -> Option<&'a [u8; N]> {
+    let (first, others) = rest.split_first_chunk::<N>()?;
+    *rest = others;
+    Some(first)
+}
+
+fn system_time_ns(time: SystemTime) -> i64 {
+    match time.duration_since(UNIX_EPOCH) {
+        Ok(since) => i64::try_from(since.as_nanos()).unwrap_or(i64::MAX),
+        Err(before) => i64::try_from(before.duration().as_nanos()).map_or(i64::MIN, |ns| -ns),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn identity() -> FileIdentity {
+        FileIdentity {
+            location: Arc::from("file:///a"),
+            size: 7,
+            mtime_ns: 10 * RACY_NS,
+            ctime_ns: 11 * RACY_NS,
+            inode: 3,
+            device: 4,
+            etag: None,
+            version: None,
+        }
+    }
+
+    #[test]
+    fn bytes_come_back() {
+        let tagged = FileIdentity {
+            etag: Some(Arc::from("\"e\u{e9}\"")),
+            version: Some(Arc::from("v")),
+            mtime_ns: -5,
+            ..identity()
+        };
+        for identity in [identity(), tagged] {
+            for (by_content, tail) in [(false, false), (true, false), (true, true)] {
+                let seen = Seen { identity: identity.clone(), by_content, tail };
+                let bytes = seen.encode();
+                assert_eq!(Seen::decode(&identity.location, &bytes), Some(seen));
+                for cut in 0..bytes.len() {
+                    assert_eq!(Seen::decode(&identity.location, &bytes[..cut]), None, "cut at {cut}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_fresh_file_is_racy_until_it_rested() {
+        let identity = identity();
+        assert!(identity.is_racy(identity.ctime_ns));
+        assert!(identity.is_racy(identity.ctime_ns + RACY_NS - 1));
+        assert!(!identity.is_racy(identity.ctime_ns + RACY_NS));
+        assert!(identity.is_racy(identity.ctime_ns - 100 * RACY_NS), "from the future");
+        let tagged = FileIdentity { etag: Some(Arc::from("\"e\"")), ..identity.clone() };
+        assert!(!tagged.is_racy(tagged.ctime_ns), "an etag names the content");
+        let weak = FileIdentity { etag: Some(Arc::from("W/\"e\"")), ..identity };
+        assert!(weak.is_racy(weak.ctime_ns));
+    }
+
+    #[test]
+    fn every_trace_counts_and_the_device_does_not() {
+        let base = identity();
+        let changed = [
+            FileIdentity { size: 8, ..base.clone() },
+            FileIdentity { mtime_ns: 1, ..base.clone() },
+            FileIdentity { ctime_ns: 1, ..base.clone() },
+            FileIdentity { inode: 1, ..base.clone() },
+            FileIdentity { etag: Some(Arc::from("\"e\"")), ..base.clone() },
+            FileIdentity { version: Some(Arc::from("v")), ..base.clone() },
+        ];
+        for other in &changed {
+            assert!(!base.is_unchanged(other), "{other:?}");
+            assert_ne!(base.fingerprint(&[]), other.fingerprint(&[]), "{other:?}");
+        }
+        let mounted_again = FileIdentity { device: 9, ..base.clone() };
+        assert!(base.is_unchanged(&mounted_again));
+        assert_eq!(base.fingerprint(&[]), mounted_again.fingerprint(&[]));
+    }
+
+    #[test]
+    fn a_strong_etag_decides_alone() {
+        let listed = FileIdentity { etag: Some(Arc::from("\"e\"")), ..identity() };
+        let asked = FileIdentity { mtime_ns: 0, version: Some(Arc::from("v")), ..listed.clone() };
+        assert!(listed.is_unchanged(&asked));
+        assert_eq!(listed.fingerprint(&[]), asked.fingerprint(&[]));
+    }
+
+    #[test]
+    fn partition_values_are_part_of_the_rows() {
+        let one = [Some(Arc::from("1"))];
+        let null = [None];
+        assert_ne!(identity().fingerprint(&one), identity().fingerprint(&null));
+        let by = |start, values: &[Option<Arc<str>>]| content_fingerprint("file:///a", start, &[0; 32], values);
+        assert_ne!(by(0, &one), by(0, &null));
+        assert_ne!(by(0, &one), by(1, &one));
+    }
+}

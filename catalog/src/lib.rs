@@ -1,0 +1,42 @@
+//! What exists: streams and their extents, statistics of extents, and the metadata store that remembers them.
+//!
+//! ```text
+//!   location      what people write to name files: paths, globs, URLs
+//!   object_stores where the bytes are
+//!   fingerprint   the stable 256-bit name of bytes and of descriptions
+//!   table         a named relation: managed or external stream of extents, or a view
+//!   extent        an immutable piece of a stream
+//!   stats         what is known of an extent's columns, kept small
+//!   identity      how a file is recognised without reading it, and when that is not enough
+//!   listing       which files a location names right now
+//!   text          byte-range extents of growing text files
+//!   tracker       the extents of an external table right now
+//!   store         the metadata store: one trait, an SQLite home, an in-memory twin
+//! ```
+//!
+//! This crate knows no plans: a view or a function is its SQL text here.
+
+mod error;
+mod extent;
+mod fingerprint;
+mod identity;
+mod ids;
+mod listing;
+mod location;
+mod object_stores;
+pub mod stats;
+pub mod store;
+mod table;
+mod text;
+mod tracker;
+
+pub use error::{CatalogError, Result};
+pub use extent::{ByteRange, Extent};
+pub use fingerprint::{Fingerprint, FingerprintBuilder};
+pub use identity::{Clock, FileIdentity, RACY_NS, SystemClock, content_fingerprint};
+pub use ids::{QueryId, TableId};
+pub use listing::{ListedFile, infer_partition_columns, list, list_partitioned};
+pub use location::{Compression, FileKind, Location, looks_like_location, object_path};
+pub use object_stores::{ObjectStores, plain_location, store_url};
+pub use table::{ColumnDefault, ExternalSource, FileFormatKind, Function, TableDef, TableKind, TableName};
+pub use tracker::{Description, ExtentReader, ExtentTracker, table_key};

@@ -1,0 +1,147 @@
+//! [`MetadataStore`]: what Nectarine remembers between statements, processes and restarts.
+//!
+//! One trait; `SqliteStore` keeps a home's `metadata.db`, `MemoryStore` is its twin for tests and throw-away engines.
+//! Both pass the same suite (`conformance`). Every method is one transaction: it happened wholly or not at all.
+//!
+//! Versions: `catalog_version` grows with every committed change of tables, extents, functions or schemas, by any
+//! process on the same home; a reader whose version is unchanged may keep what it has in memory.
+
+#[cfg(test)]
+mod conformance;
+mod memory;
+mod sqlite;
+
+use std::fmt;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+pub use self::memory::MemoryStore;
+pub use self::sqlite::SqliteStore;
+use crate::{CatalogError, Extent, Function, QueryId, Result, TableDef, TableId, TableName};
+
+/// Durable metadata of one home.
+#[async_trait]
+pub trait MetadataStore: fmt::Debug + Send + Sync {
+    /// Grows with every committed change of tables, managed extents, functions or schemas; one cheap read.
+    async fn catalog_version(&self) -> Result<i64>;
+
+    /// All schemas, sorted by name; a new store has `public`.
+    async fn schemas(&self) -> Result<Vec<String>>;
+    /// Fails with `AlreadyExists`.
+    async fn create_schema(&self, name: &str) -> Result<()>;
+    /// Fails with `NotFound`, or `SchemaNotEmpty` unless `cascade`; returns the tables that went with it.
+    async fn drop_schema(&self, name: &str, cascade: bool) -> Result<Vec<TableDef>>;
+
+    /// All tables and views, sorted by name.
+    async fn tables(&self) -> Result<Vec<TableDef>>;
+    /// Adds a table together with its first extents. With `replace`, one of the same name is dropped in the same
+    /// transaction and returned; without, `AlreadyExists`. `NotFound` if the schema does not exist.
+    async fn create_table(&self, table: &TableDef, extents: &[Extent], replace: bool) -> Result<Option<TableDef>>;
+    /// Forgets a table and its extents; `TableNotFound` if it is gone. What is known of an external location's files
+    /// stays: it belongs to the location, which another table may read too.
+    async fn drop_table(&self, id: TableId) -> Result<()>;
+    /// Gives a table another name; `AlreadyExists` if taken, `NotFound` if the schema does not exist, `TableNotFound`
+    /// if the table is gone.
+    async fn rename_table(&self, id: TableId, name: &TableName) -> Result<()>;
+
+    /// The extents of a managed table, in order; none for other tables. `TableNotFound` if it was dropped, so that a
+    /// reader with an old definition never takes a dropped table for an empty one.
+    async fn extents(&self, id: TableId) -> Result<Vec<Extent>>;
+    /// Adds extents at the end of a managed table. Concurrent calls both land, in some order.
+    /// `TableNotFound` if it was dropped meanwhile.
+    async fn append_extents(&self, id: TableId, extents: &[Extent]) -> Result<()>;
+
+    /// What was learnt of an external location's files, by position: the records last saved, or none. `key` names the
+    /// location and all that decides how its files are read.
+    async fn known_files(&self, key: &str) -> Result<Vec<KnownFile>>;
+    /// Forgets what is no longer there and saves what was learnt (insert or replace by location and first byte).
+    /// Does not change `catalog_version`: other processes learn the same from the files themselves.
+    async fn save_known_files(&self, key: &str, learnt: &[KnownFile], gone: &[GoneFile]) -> Result<()>;
+
+    /// All functions, sorted by name.
+    async fn functions(&self) -> Result<Vec<Function>>;
+    /// With `replace`, one of the same name is replaced; without, `AlreadyExists`.
+    async fn create_function(&self, function: &Function, replace: bool) -> Result<()>;
+    /// `NotFound` if there is none.
+    async fn drop_function(&self, name: &str) -> Result<()>;
+
+    /// Writes statements' records (insert or replace by id) and keeps the newest `keep` of them.
+    async fn log_queries(&self, queries: &[QueryRecord], keep: usize) -> Result<()>;
+    /// The newest records first, at most `limit`.
+    async fn queries(&self, limit: usize) -> Result<Vec<QueryRecord>>;
+
+    /// Waits for everything committed to be safe and closes the store; later calls fail.
+    async fn close(&self);
+}
+
+/// A file, or a range of one, of an external table as it was last seen.
+#[derive(Clone, PartialEq, Debug)]
+pub struct KnownFile {
+    /// The extent as it was last pinned.
+    pub extent: Extent,
+    /// The encoded identity that the file had then; see `identity`.
+    pub identity: Vec<u8>,
+    /// Whether the file was so fresh then that its identity alone must not be trusted.
+    pub racy: bool,
+    /// Position in the table.
+    pub position: u32,
+}
+
+/// Names a record of [`KnownFile`] to forget.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct GoneFile {
+    /// Full URL.
+    pub location: String,
+    /// First byte of its range; 0 for a whole file.
+    pub byte_start: u64,
+}
+
+/// One statement, as `system.queries` shows it.
+#[derive(Clone, PartialEq, Debug)]
+pub struct QueryRecord {
+    /// Its identifier.
+    pub query_id: QueryId,
+    /// Microseconds since 1970.
+    pub started_at: i64,
+    /// Who asked.
+    pub user_name: String,
+    /// The statement's text, cut at a bound.
+    pub sql: String,
+    /// `running`, `finished`, `failed`, `cancelled`.
+    pub state: String,
+    /// Why it failed.
+    pub error: Option<String>,
+    /// Wall clock.
+    pub elapsed_ms: Option<f64>,
+    /// Time the operators computed, over all threads.
+    pub cpu_ms: Option<f64>,
+    /// Rows the client was given.
+    pub rows_returned: Option<i64>,
+    /// Bytes read from extents.
+    pub bytes_scanned: Option<i64>,
+    /// Time until the plan was ready.
+    pub planning_ms: Option<f64>,
+}
+
+/// Why a call on a closed store fails.
+#[derive(Debug, thiserror::Error)]
+#[error("the store is closed")]
+struct Closed;
+
+fn closed(attempted: &'static str) -> CatalogError {
+    CatalogError::Store { attempted, source: Arc::new(Closed) }
+}
+
+/// Nobody remembers what a dropped table was called; callers that do should say it in their own words.
+fn no_such_table(id: TableId) -> CatalogError {
+    CatalogError::TableNotFound { name: TableName::new("id", id.to_string()) }
+}
+
+fn no_such_schema(name: &str) -> CatalogError {
+    CatalogError::NotFound { what: "schema", name: name.to_owned() }
+}
+
+fn table_exists(name: &TableName) -> CatalogError {
+    CatalogError::AlreadyExists { what: "table", name: name.to_string() }
+}

@@ -1,0 +1,610 @@
+//! What every metadata store does, as small named checks; each runs against a new store of each kind.
+//!
+//! A check knows only the trait. What only a file can do (two handles, old and damaged files) is in `sqlite/tests`.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use arrow::datatypes::{DataType, Field, Fields, IntervalUnit, Schema, SchemaRef, TimeUnit, UnionFields, UnionMode};
+
+use super::{GoneFile, KnownFile, MemoryStore, MetadataStore, QueryRecord, SqliteStore};
+use crate::{
+    ByteRange, CatalogError, ColumnDefault, Extent, ExternalSource, FileFormatKind, Fingerprint, Function, QueryId,
+    TableDef, TableId, TableKind, TableName,
+};
+
+/// A test per check and kind of store.
+macro_rules! conformance {
+    ($($check:ident)*) => {
+        mod memory {
+            $(#[tokio::test]
+            async fn $check() {
+                super::$check(&super::MemoryStore::new()).await;
+            })*
+        }
+        mod sqlite {
+            $(#[tokio::test]
+            async fn $check() {
+                let home = tempfile::tempdir().expect("a folder");
+                let store = super::SqliteStore::open(&home.path().join("metadata.db")).await.expect("a new store");
+                super::$check(&store).await;
+            })*
+        }
+    };
+}
+
+conformance! {
+    a_new_store_has_one_empty_schema
+    schemas_are_made_and_dropped
+    schemas_with_tables_are_dropped_by_cascade_only
+    tables_come_back_as_they_were
+    tables_need_their_schema_and_a_free_name
+    replacing_a_table_takes_its_extents_along
+    a_refused_table_leaves_no_trace
+    dropped_tables_are_gone
+    renamed_tables_keep_id_and_extents
+    refused_renames_change_nothing
+    extents_come_back_as_they_were
+    extents_are_appended_in_order
+    ten_thousand_extents_keep_their_order
+    every_change_raises_the_version
+    refusals_and_notes_leave_the_version
+    schemas_of_every_arrow_type_survive
+    names_may_hold_anything
+    known_files_are_saved_replaced_and_forgotten
+    what_was_learnt_wins_over_what_is_gone
+    many_known_files_are_saved_and_forgotten
+    functions_are_made_replaced_and_dropped
+    the_query_log_is_bounded_and_newest_first
+    the_query_log_replaces_by_id
+    concurrent_appends_both_land
+    a_closed_store_refuses_everything
+}
+
+// Things to store.
+
+pub(super) fn table(name: &str) -> TableDef {
+    table_in("public", name)
+}
+
+fn table_in(schema: &str, name: &str) -> TableDef {
+    TableDef {
+        id: TableId::new(),
+        name: TableName::new(schema, name),
+        schema: Arc::new(Schema::new(vec![Field::new("a", DataType::Int64, false)])),
+        kind: TableKind::Managed { format: FileFormatKind::Parquet },
+        defaults: vec![],
+        primary_keys: vec![],
+        unique_keys: vec![],
+        definition: None,
+        created_at: 1_700_000_000_000_000,
+    }
+}
+
+pub(super) fn extent(number: u64) -> Extent {
+    Extent {
+        location: format!("file:///data/part-{number}.parquet").into(),
+        range: None,
+        file_bytes: 1000 + number,
+        modified_at: -5,
+        etag: None,
+        fingerprint: Fingerprint::of_bytes(&number.to_le_bytes()),
+        rows: Some(number),
+        stats: vec![7; 120].into(),
+        partition_values: Arc::new([]),
+        first_seen_at: 1_700_000_000_000_001,
+    }
+}
+
+pub(super) fn extents(numbers: std::ops::Range<u64>) -> Vec<Extent> {
+    numbers.map(extent).collect()
+}
+
+fn known(number: u64, position: u32) -> KnownFile {
+    KnownFile { extent: extent(number), identity: vec![1, 2, 3], racy: number % 2 == 1, position }
+}
+
+fn gone(number: u64) -> GoneFile {
+    GoneFile { location: extent(number).location.to_string(), byte_start: 0 }
+}
+
+fn function(name: &str, definition: &str) -> Function {
+    Function { name: name.to_owned(), definition: definition.to_owned(), created_at: 3 }
+}
+
+fn query(started_at: i64) -> QueryRecord {
+    QueryRecord {
+        query_id: QueryId::new(),
+        started_at,
+        user_name: "me".to_owned(),
+        sql: "SELECT 'ü'".to_owned(),
+        state: "finished".to_owned(),
+        error: None,
+        elapsed_ms: Some(1.5),
+        cpu_ms: Some(3.0),
+        rows_returned: Some(1),
+        bytes_scanned: None,
+        planning_ms: Some(0.25),
+    }
+}
+
+async fn add(store: &dyn MetadataStore, table: &TableDef, extents: &[Extent]) {
+    store.create_table(table, extents, false).await.expect("a new table");
+}
+
+async fn table_names(store: &dyn MetadataStore) -> Vec<String> {
+    store.tables().await.expect("tables").iter().map(|table| table.name.to_string()).collect()
+}
+
+async fn version(store: &dyn MetadataStore) -> i64 {
+    store.catalog_version().await.expect("a version")
+}
+
+/// The error must be of a variant, whatever its fields say.
+macro_rules! assert_fails {
+    ($outcome:expr, $pattern:pat) => {
+        let error = $outcome.expect_err("a refusal");
+        assert!(matches!(error, $pattern), "unexpected error: {error:?}");
+    };
+}
+
+// Schemas.
+
+async fn a_new_store_has_one_empty_schema(store: &dyn MetadataStore) {
+    assert_eq!(store.schemas().await.expect("schemas"), ["public"]);
+    assert_eq!(store.tables().await.expect("tables"), []);
+    assert_eq!(store.functions().await.expect("functions"), []);
+    assert_eq!(store.queries(10).await.expect("queries"), []);
+    assert_eq!(store.known_files("s3://nowhere").await.expect("known files"), []);
+}
+
+async fn schemas_are_made_and_dropped(store: &dyn MetadataStore) {
+    store.create_schema("zoo").await.expect("a schema");
+    store.create_schema("Zoo").await.expect("another, names are compared exactly");
+    store.create_schema("ä").await.expect("a schema");
+    assert_eq!(store.schemas().await.expect("schemas"), ["Zoo", "public", "zoo", "ä"]);
+    assert_fails!(store.create_schema("zoo").await, CatalogError::AlreadyExists { what: "schema", .. });
+    assert_eq!(store.drop_schema("zoo", false).await.expect("dropped"), []);
+    assert_fails!(store.drop_schema("zoo", true).await, CatalogError::NotFound { what: "schema", .. });
+    assert_eq!(store.schemas().await.expect("schemas"), ["Zoo", "public", "ä"]);
+}
+
+async fn schemas_with_tables_are_dropped_by_cascade_only(store: &dyn MetadataStore) {
+    store.create_schema("zoo").await.expect("a schema");
+    let (bear, ape) = (table_in("zoo", "bear"), table_in("zoo", "ape"));
+    add(store, &bear, &extents(0..3)).await;
+    add(store, &ape, &[]).await;
+    add(store, &table("bear"), &[]).await;
+    assert_fails!(store.drop_schema("zoo", false).await, CatalogError::SchemaNotEmpty { n_tables: 2, .. });
+    assert_eq!(store.extents(bear.id).await.expect("extents").len(), 3);
+    assert_eq!(store.drop_schema("zoo", true).await.expect("dropped"), [ape, bear.clone()]);
+    assert_eq!(table_names(store).await, ["public.bear"]);
+    assert_fails!(store.extents(bear.id).await, CatalogError::TableNotFound { .. });
+}
+
+// Tables.
+
+async fn tables_come_back_as_they_were(store: &dyn MetadataStore) {
+    let managed = TableDef {
+        defaults: vec![ColumnDefault { column: "a".to_owned(), sql: "now() - INTERVAL '1 day'".to_owned() }],
+        primary_keys: vec![vec![0, 2], vec![]],
+        unique_keys: vec![vec![1]],
+        definition: Some("CREATE TABLE m (a BIGINT)".to_owned()),
+        ..table("m")
+    };
+    let source = ExternalSource {
+        location: "s3://bucket/it's/*.csv".to_owned(),
+        more_locations: vec!["/data/b".to_owned(), "/data/a".to_owned()],
+        format: FileFormatKind::Csv,
+        partition_columns: vec!["year".to_owned(), "month".to_owned()],
+        options: BTreeMap::from([("format.delimiter".to_owned(), "\t".to_owned())]),
+        content_fingerprint: true,
+        order: vec!["a, b DESC".to_owned()],
+    };
+    let external = TableDef { kind: TableKind::External(source), ..table("e") };
+    let query = TableKind::View { query: "SELECT \"a\" FROM m".to_owned(), default_schema: "public".to_owned() };
+    let view = TableDef { kind: query, ..table("v") };
+    for table in [&view, &managed, &external] {
+        add(store, table, &[]).await;
+    }
+    assert_eq!(store.tables().await.expect("tables"), [external, managed, view]);
+}
+
+async fn tables_need_their_schema_and_a_free_name(store: &dyn MetadataStore) {
+    let lost = table_in("nowhere", "t");
+    assert_fails!(store.create_table(&lost, &[], true).await, CatalogError::NotFound { what: "schema", .. });
+    add(store, &table("t"), &[]).await;
+    let error = store.create_table(&table("t"), &[], false).await.expect_err("a taken name");
+    assert_eq!(error.to_string(), "table \"public.t\" already exists");
+}
+
+async fn replacing_a_table_takes_its_extents_along(store: &dyn MetadataStore) {
+    let (old, new) = (table("t"), table("t"));
+    assert_eq!(store.create_table(&old, &extents(0..3), true).await.expect("nothing to replace"), None);
+    let replaced = store.create_table(&new, &extents(3..5), true).await.expect("replaced");
+    assert_eq!(replaced.as_ref(), Some(&old));
+    assert_eq!(store.tables().await.expect("tables"), std::slice::from_ref(&new));
+    assert_eq!(store.extents(new.id).await.expect("extents"), extents(3..5));
+    assert_fails!(store.extents(old.id).await, CatalogError::TableNotFound { .. });
+    assert_fails!(store.append_extents(old.id, &extents(0..1)).await, CatalogError::TableNotFound { .. });
+}
+
+async fn a_refused_table_leaves_no_trace(store: &dyn MetadataStore) {
+    let (old, new) = (table("t"), table("t"));
+    add(store, &old, &extents(0..3)).await;
+    let before = version(store).await;
+    assert_fails!(store.create_table(&new, &extents(3..9), false).await, CatalogError::AlreadyExists { .. });
+    assert_eq!(version(store).await, before);
+    assert_eq!(store.tables().await.expect("tables"), std::slice::from_ref(&old));
+    assert_eq!(store.extents(old.id).await.expect("extents"), extents(0..3));
+    assert_fails!(store.extents(new.id).await, CatalogError::TableNotFound { .. });
+}
+
+async fn dropped_tables_are_gone(store: &dyn MetadataStore) {
+    let t = table("t");
+    add(store, &t, &extents(0..3)).await;
+    store.drop_table(t.id).await.expect("dropped");
+    assert_eq!(table_names(store).await, [""; 0]);
+    assert_fails!(store.drop_table(t.id).await, CatalogError::TableNotFound { .. });
+    assert_fails!(store.extents(t.id).await, CatalogError::TableNotFound { .. });
+    assert_fails!(store.append_extents(t.id, &[]).await, CatalogError::TableNotFound { .. });
+    assert_fails!(store.rename_table(t.id, &t.name).await, CatalogError::TableNotFound { .. });
+    add(store, &table("t"), &[]).await;
+}
+
+async fn renamed_tables_keep_id_and_extents(store: &dyn MetadataStore) {
+    store.create_schema("zoo").await.expect("a schema");
+    let t = table("t");
+    add(store, &t, &extents(0..3)).await;
+    let name = TableName::new("zoo", "ape");
+    store.rename_table(t.id, &name).await.expect("renamed");
+    store.rename_table(t.id, &name).await.expect("its own name is not taken");
+    let renamed = TableDef { name, ..t.clone() };
+    assert_eq!(store.tables().await.expect("tables"), [renamed]);
+    assert_eq!(store.extents(t.id).await.expect("extents"), extents(0..3));
+}
+
+async fn refused_renames_change_nothing(store: &dyn MetadataStore) {
+    let (one, two) = (table("one"), table("two"));
+    add(store, &one, &[]).await;
+    add(store, &two, &[]).await;
+    assert_fails!(store.rename_table(one.id, &two.name).await, CatalogError::AlreadyExists { what: "table", .. });
+    let nowhere = TableName::new("nowhere", "one");
+    assert_fails!(store.rename_table(one.id, &nowhere).await, CatalogError::NotFound { what: "schema", .. });
+    assert_eq!(table_names(store).await, ["public.one", "public.two"]);
+}
+
+// Extents.
+
+async fn extents_come_back_as_they_were(store: &dyn MetadataStore) {
+    let odd = vec![
+        Extent { range: Some(ByteRange { start: 0, end: 10 }), ..extent(0) },
+        Extent { range: Some(ByteRange { start: 10, end: u64::MAX }), file_bytes: u64::MAX, ..extent(0) },
+        Extent { etag: Some("W/\"x\"".into()), rows: None, stats: Arc::new([]), ..extent(1) },
+        Extent { partition_values: vec![Some("a\"b'c".into()), None, Some("".into())].into(), ..extent(2) },
+        Extent { location: "s3://b/ключ?x=%20".into(), modified_at: i64::MIN, rows: Some(0), ..extent(3) },
+    ];
+    let t = table("t");
+    add(store, &t, &odd).await;
+    assert_eq!(store.extents(t.id).await.expect("extents"), odd);
+}
+
+async fn extents_are_appended_in_order(store: &dyn MetadataStore) {
+    let (t, other) = (table("t"), table("other"));
+    add(store, &t, &extents(0..2)).await;
+    add(store, &other, &extents(50..51)).await;
+    store.append_extents(t.id, &extents(2..3)).await.expect("appended");
+    store.append_extents(t.id, &[]).await.expect("nothing appended");
+    store.append_extents(t.id, &extents(3..700)).await.expect("appended");
+    assert_eq!(store.extents(t.id).await.expect("extents"), extents(0..700));
+    assert_eq!(store.extents(other.id).await.expect("extents"), extents(50..51));
+}
+
+async fn ten_thousand_extents_keep_their_order(store: &dyn MetadataStore) {
+    let t = table("t");
+    let many = extents(0..10_000);
+    add(store, &t, &many).await;
+    assert!(store.extents(t.id).await.expect("extents") == many);
+}
+
+async fn concurrent_appends_both_land(store: &dyn MetadataStore) {
+    let t = table("t");
+    add(store, &t, &[]).await;
+    let appends = (0..20).map(|number| async move {
+        store.append_extents(t.id, &extents(number * 2..number * 2 + 2)).await.expect("appended");
+    });
+    futures::future::join_all(appends).await;
+    let landed = store.extents(t.id).await.expect("extents");
+    // Calls may land in any order, but each in one piece.
+    for pair in landed.chunks(2) {
+        let first = pair[0].rows.expect("a number");
+        assert_eq!(pair, extents(first..first + 2));
+    }
+    let mut numbers: Vec<_> = landed.iter().filter_map(|extent| extent.rows).collect();
+    numbers.sort();
+    assert_eq!(numbers, (0..40).collect::<Vec<_>>());
+}
+
+// Versions.
+
+async fn every_change_raises_the_version(store: &dyn MetadataStore) {
+    let t = table("t");
+    let mut last = version(store).await;
+    macro_rules! raises {
+        ($change:expr) => {
+            $change.await.expect("a change");
+            let now = version(store).await;
+            assert!(now > last, "{} left the version at {now}", stringify!($change));
+            last = now;
+        };
+    }
+    raises!(store.create_schema("zoo"));
+    raises!(store.create_table(&t, &[], false));
+    raises!(store.append_extents(t.id, &extents(0..1)));
+    raises!(store.rename_table(t.id, &TableName::new("zoo", "t")));
+    raises!(store.create_table(
+        &TableDef { id: TableId::new(), name: TableName::new("zoo", "t"), ..t.clone() },
+        &[],
+        true
+    ));
+    raises!(store.drop_schema("zoo", true));
+    raises!(store.create_function(&function("f", "x"), false));
+    raises!(store.create_function(&function("f", "y"), true));
+    raises!(store.drop_function("f"));
+    let t = table("t");
+    raises!(store.create_table(&t, &[], false));
+    raises!(store.drop_table(t.id));
+    assert_eq!(version(store).await, last);
+}
+
+async fn refusals_and_notes_leave_the_version(store: &dyn MetadataStore) {
+    let before = version(store).await;
+    let gone = TableId::new();
+    assert!(store.create_schema("public").await.is_err());
+    assert!(store.drop_schema("nowhere", true).await.is_err());
+    assert!(store.drop_table(gone).await.is_err());
+    assert!(store.append_extents(gone, &extents(0..1)).await.is_err());
+    assert!(store.drop_function("f").await.is_err());
+    store.save_known_files("k", &[known(1, 0)], &[]).await.expect("saved");
+    store.log_queries(&[query(1)], 10).await.expect("logged");
+    assert_eq!(version(store).await, before);
+}
+
+// Arrow schemas and names.
+
+async fn schemas_of_every_arrow_type_survive(store: &dyn MetadataStore) {
+    let t = TableDef { schema: schema_of_every_type(), ..table("t") };
+    let empty = TableDef { schema: Arc::new(Schema::empty()), ..table("empty") };
+    add(store, &t, &[]).await;
+    add(store, &empty, &[]).await;
+    let tables = store.tables().await.expect("tables");
+    for (stored, given) in tables[1].schema.fields().iter().zip(t.schema.fields()) {
+        assert_eq!(stored, given);
+    }
+    assert_eq!(tables, [empty, t]);
+}
+
+fn schema_of_every_type() -> SchemaRef {
+    use DataType::*;
+    let metadata = |text: &str| HashMap::from([("key".to_owned(), text.to_owned()), (String::new(), "ü".to_owned())]);
+    let item = |data_type: DataType| Arc::new(Field::new("item", data_type, true).with_metadata(metadata("item")));
+    let dictionary = Dictionary(Box::new(UInt16), Box::new(LargeUtf8));
+    let pair = || Fields::from(vec![Field::new("k", Utf8, false), Field::new("v", dictionary.clone(), true)]);
+    let mut types = vec![
+        Null,
+        Boolean,
+        Int8,
+        Int16,
+        Int32,
+        Int64,
+        UInt8,
+        UInt16,
+        UInt32,
+        UInt64,
+        Float16,
+        Float32,
+        Float64,
+        Date32,
+        Date64,
+        Binary,
+        LargeBinary,
+        BinaryView,
+        FixedSizeBinary(16),
+        Utf8,
+        LargeUtf8,
+        Utf8View,
+        Decimal32(9, 2),
+        Decimal64(18, -3),
+        Decimal128(38, 10),
+        Decimal256(76, 76),
+        Time32(TimeUnit::Second),
+        Time32(TimeUnit::Millisecond),
+        Time64(TimeUnit::Microsecond),
+        Time64(TimeUnit::Nanosecond),
+        Interval(IntervalUnit::YearMonth),
+        Interval(IntervalUnit::DayTime),
+        Interval(IntervalUnit::MonthDayNano),
+        dictionary.clone(),
+        Dictionary(Box::new(Int8), Box::new(Decimal128(10, 2))),
+        List(item(Int32)),
+        LargeList(item(dictionary.clone())),
+        FixedSizeList(item(Float32), 3),
+        ListView(item(Utf8View)),
+        LargeListView(item(Null)),
+        Struct(pair()),
+        Struct(Fields::empty()),
+        List(item(Struct(pair()))),
+        Map(Arc::new(Field::new("entries", Struct(pair()), false)), false),
+        RunEndEncoded(Arc::new(Field::new("run_ends", Int32, false)), Arc::new(Field::new("values", Utf8, true))),
+        Union(UnionFields::try_new([1, 5], pair().iter().cloned()).expect("a union"), UnionMode::Dense),
+        Union(UnionFields::try_new([0, 1], pair().iter().cloned()).expect("a union"), UnionMode::Sparse),
+    ];
+    for unit in [TimeUnit::Second, TimeUnit::Millisecond, TimeUnit::Microsecond, TimeUnit::Nanosecond] {
+        types.extend([Duration(unit), Timestamp(unit, None), Timestamp(unit, Some("Europe/Berlin".into()))]);
+    }
+    let fields: Vec<_> = types
+        .into_iter()
+        .enumerate()
+        .map(|(idx, data_type)| {
+            let field = Field::new(format!("column \"{idx}\""), data_type, idx % 2 == 0);
+            if idx % 3 == 0 { field.with_metadata(metadata("field")) } else { field }
+        })
+        .collect();
+    Arc::new(Schema::new_with_metadata(fields, metadata("schema")))
+}
+
+async fn names_may_hold_anything(store: &dyn MetadataStore) {
+    let names = ["", " ", "Robert'); DROP TABLE tables;--", "\"quoted\"", "a.b", "naïve 表 🍑", "%_\\", "$1"];
+    for schema in &names {
+        store.create_schema(schema).await.expect("a schema");
+        for name in &names {
+            add(store, &table_in(schema, name), &[]).await;
+        }
+        store.create_function(&function(schema, schema), false).await.expect("a function");
+        store.save_known_files(schema, &[known(1, 0)], &[]).await.expect("saved");
+    }
+    let mut sorted = names.map(str::to_owned).to_vec();
+    sorted.sort();
+    let stored = store.tables().await.expect("tables");
+    let expected: Vec<_> =
+        sorted.iter().flat_map(|schema| sorted.iter().map(move |name| TableName::new(schema, name))).collect();
+    assert_eq!(stored.into_iter().map(|table| table.name).collect::<Vec<_>>(), expected);
+    let functions = store.functions().await.expect("functions");
+    assert_eq!(functions.into_iter().map(|function| function.name).collect::<Vec<_>>(), sorted);
+    for schema in &names {
+        assert_eq!(store.known_files(schema).await.expect("known files").len(), 1);
+        assert_eq!(store.drop_schema(schema, true).await.expect("dropped").len(), names.len());
+    }
+}
+
+// Known files.
+
+async fn known_files_are_saved_replaced_and_forgotten(store: &dyn MetadataStore) {
+    let range = |start, end| Some(ByteRange { start, end });
+    let head = KnownFile { extent: Extent { range: range(0, 10), ..extent(9) }, ..known(9, 2) };
+    let tail = KnownFile { extent: Extent { range: range(10, 30), ..extent(9) }, ..known(9, 3) };
+    let learnt = [head.clone(), tail, known(1, 1), known(2, 0)];
+    store.save_known_files("here", &learnt, &[]).await.expect("saved");
+    store.save_known_files("there", &[known(1, 0)], &[]).await.expect("saved");
+
+    // Another range from the same byte on is the same record, as is the same file at another position.
+    let longer =
+        KnownFile { extent: Extent { range: range(10, 40), etag: Some("e".into()), ..extent(9) }, ..known(9, 3) };
+    let moved = KnownFile { identity: vec![], racy: false, ..known(1, 0) };
+    store.save_known_files("here", &[moved.clone(), longer.clone()], &[gone(2), gone(77)]).await.expect("saved");
+    assert_eq!(store.known_files("here").await.expect("known files"), [moved, head, longer.clone()]);
+
+    // Only one of the ranges goes.
+    store.save_known_files("here", &[], &[gone(9), gone(1)]).await.expect("saved");
+    assert_eq!(store.known_files("here").await.expect("known files"), [longer]);
+    assert_eq!(store.known_files("there").await.expect("known files"), [known(1, 0)]);
+    assert_eq!(store.known_files("her").await.expect("known files"), []);
+}
+
+async fn what_was_learnt_wins_over_what_is_gone(store: &dyn MetadataStore) {
+    store.save_known_files("here", &[known(1, 0)], &[]).await.expect("saved");
+    let whole = known(1, 5);
+    store.save_known_files("here", std::slice::from_ref(&whole), &[gone(1)]).await.expect("saved");
+    assert_eq!(store.known_files("here").await.expect("known files"), [whole]);
+}
+
+async fn many_known_files_are_saved_and_forgotten(store: &dyn MetadataStore) {
+    let many: Vec<_> = (0..1000).map(|number| known(number, 1000 - number as u32)).collect();
+    store.save_known_files("here", &many, &[]).await.expect("saved");
+    store.save_known_files("here", &many[..600], &[]).await.expect("saved again");
+    let in_order: Vec<_> = many.iter().rev().cloned().collect();
+    assert!(store.known_files("here").await.expect("known files") == in_order);
+    let gone: Vec<_> = (0..999).map(gone).collect();
+    store.save_known_files("here", &[], &gone).await.expect("forgotten");
+    assert_eq!(store.known_files("here").await.expect("known files"), many[999..]);
+}
+
+// Functions and the query log.
+
+async fn functions_are_made_replaced_and_dropped(store: &dyn MetadataStore) {
+    let (f, g) = (function("f", "CREATE FUNCTION f() ..'"), function("G", "CREATE FUNCTION \"G\"() .."));
+    store.create_function(&f, false).await.expect("a function");
+    store.create_function(&g, true).await.expect("nothing to replace");
+    assert_fails!(store.create_function(&f, false).await, CatalogError::AlreadyExists { what: "function", .. });
+    assert_eq!(store.functions().await.expect("functions"), [g.clone(), f]);
+    let newer = Function { created_at: 4, ..function("f", "other") };
+    store.create_function(&newer, true).await.expect("replaced");
+    assert_eq!(store.functions().await.expect("functions"), [g.clone(), newer]);
+    store.drop_function("f").await.expect("dropped");
+    assert_fails!(store.drop_function("f").await, CatalogError::NotFound { what: "function", .. });
+    assert_eq!(store.functions().await.expect("functions"), [g]);
+}
+
+async fn the_query_log_is_bounded_and_newest_first(store: &dyn MetadataStore) {
+    // Of equal age, the later identifier is the newer one.
+    let queries: Vec<_> = (0..300).map(|number| query(number / 2)).collect();
+    store.log_queries(&queries, 1000).await.expect("logged");
+    let newest: Vec<_> = queries.iter().rev().cloned().collect();
+    assert_eq!(store.queries(usize::MAX).await.expect("queries"), newest);
+    assert_eq!(store.queries(7).await.expect("queries"), newest[..7]);
+    assert_eq!(store.queries(0).await.expect("queries"), []);
+
+    store.log_queries(&[], 9).await.expect("only bounded");
+    assert_eq!(store.queries(100).await.expect("queries"), newest[..9]);
+    // One that is older than all that is kept does not stay.
+    store.log_queries(&[query(-1)], 9).await.expect("logged");
+    assert_eq!(store.queries(100).await.expect("queries"), newest[..9]);
+    store.log_queries(&[], 0).await.expect("forgotten");
+    assert_eq!(store.queries(100).await.expect("queries"), []);
+}
+
+async fn the_query_log_replaces_by_id(store: &dyn MetadataStore) {
+    let running = QueryRecord {
+        state: "running".to_owned(),
+        elapsed_ms: None,
+        cpu_ms: None,
+        rows_returned: None,
+        planning_ms: None,
+        ..query(5)
+    };
+    store.log_queries(&[running.clone(), query(1)], 10).await.expect("logged");
+    let failed = QueryRecord {
+        state: "failed".to_owned(),
+        error: Some("table \"t\" does not exist".to_owned()),
+        elapsed_ms: Some(2.0),
+        bytes_scanned: Some(i64::MAX),
+        ..running
+    };
+    store.log_queries(std::slice::from_ref(&failed), 10).await.expect("logged");
+    let queries = store.queries(10).await.expect("queries");
+    assert_eq!(queries.len(), 2);
+    assert_eq!(queries[0], failed);
+}
+
+async fn a_closed_store_refuses_everything(store: &dyn MetadataStore) {
+    let t = table("t");
+    add(store, &t, &[]).await;
+    store.close().await;
+    store.close().await;
+    macro_rules! refused {
+        ($($call:expr;)*) => {
+            $(assert_fails!($call.await, CatalogError::Store { .. });)*
+        };
+    }
+    refused! {
+        store.catalog_version();
+        store.schemas();
+        store.create_schema("s");
+        store.drop_schema("public", true);
+        store.tables();
+        store.create_table(&table("u"), &[], false);
+        store.drop_table(t.id);
+        store.rename_table(t.id, &t.name);
+        store.extents(t.id);
+        store.append_extents(t.id, &[]);
+        store.known_files("k");
+        store.save_known_files("k", &[], &[]);
+        store.functions();
+        store.create_function(&function("f", "x"), false);
+        store.drop_function("f");
+        store.log_queries(&[], 1);
+        store.queries(1);
+    }
+    let error = store.append_extents(t.id, &[]).await.expect_err("a refusal");
+    assert_eq!(error.to_string(), "cannot append extents in the metadata store");
+}

@@ -1,0 +1,185 @@
+//! [`SqliteStore`]: a home's metadata in one SQLite file that any number of processes may open at once.
+//!
+//! ```text
+//!   format        which version a file has; refusing, creating and raising it
+//!   lane          a connection of its own for versions, for reads and for writes; transactions
+//!   fault         what went wrong inside, before it is told what was attempted
+//!   schemas  tables  extents  known_files  functions  queries      one room of SQL for each kind of record
+//! ```
+//!
+//! Durable      a change of tables, extents, functions or schemas is synced to disk before the call returns. What is
+//!              known of files and the query log survive the end of a process at any instant, not always of the machine.
+//! Concurrent   readers never wait (WAL). Writers queue for the file with `BEGIN IMMEDIATE`, for at most the busy
+//!              timeout; there is no upgrade from reading to writing inside a transaction, so none can deadlock.
+//! Refuses      a file of a newer version, of another program, or that is damaged; it is left as it was.
+//! Driver       sqlx's own for SQLite rather than `Any`: waiting, read-only looks and row buffering have no place in
+//!              `Any`'s URL. The SQL keeps to what PostgreSQL shares; `lane` and `format` hold all that is SQLite's.
+
+mod extents;
+mod fault;
+mod format;
+mod functions;
+mod known_files;
+mod lane;
+mod queries;
+mod schemas;
+mod tables;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use tokio::sync::Mutex;
+
+use self::fault::Fault;
+use self::lane::Lane;
+use super::{GoneFile, KnownFile, MetadataStore, QueryRecord};
+use crate::{Extent, Function, Result, TableDef, TableId, TableName};
+
+/// How long to wait for another process's transaction; theirs take milliseconds.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Metadata in an SQLite file.
+pub struct SqliteStore {
+    path: PathBuf,
+    /// Apart from `reader`, so that the question every statement asks never waits for a long list of extents.
+    versions: Mutex<Lane>,
+    reader: Mutex<Lane>,
+    writer: Mutex<Lane>,
+}
+
+impl SqliteStore {
+    /// Opens the file, or creates it in a folder that exists.
+    pub async fn open(path: &Path) -> Result<Self> {
+        Self::open_with(path, BUSY_TIMEOUT).await
+    }
+
+    /// Opens the file and waits at most `busy_timeout` for other processes, now and in every later call.
+    pub async fn open_with(path: &Path, busy_timeout: Duration) -> Result<Self> {
+        Self::open_lanes(path, busy_timeout).await.map_err(|fault| fault.while_opening(path))
+    }
+
+    async fn open_lanes(path: &Path, busy_timeout: Duration) -> Result<Self, Fault> {
+        // Absolute, because SQLite takes names that start with `file:` for URLs.
+        let path = std::path::absolute(path).map_err(sqlx::Error::Io)?;
+        let options = lane::options(&path, busy_timeout);
+        let writer = format::open(&options, &path, busy_timeout).await?;
+        let (versions, reader) = futures::try_join!(Lane::open(&options), Lane::open(&options))?;
+        Ok(Self {
+            path,
+            versions: Mutex::new(versions),
+            reader: Mutex::new(reader),
+            writer: Mutex::new(Lane::new(writer)),
+        })
+    }
+
+    fn tell<T>(&self, attempted: &'static str, outcome: Result<T, Fault>) -> Result<T> {
+        outcome.map_err(|fault| fault.during(attempted, &self.path))
+    }
+}
+
+impl fmt::Debug for SqliteStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SqliteStore").field("path", &self.path).finish_non_exhaustive()
+    }
+}
+
+#[async_trait]
+impl MetadataStore for SqliteStore {
+    async fn catalog_version(&self) -> Result<i64> {
+        let outcome = self.versions.lock().await.catalog_version().await;
+        self.tell("read the catalog version", outcome)
+    }
+
+    async fn schemas(&self) -> Result<Vec<String>> {
+        let outcome = schemas::list(&mut *self.reader.lock().await).await;
+        self.tell("list schemas", outcome)
+    }
+
+    async fn create_schema(&self, name: &str) -> Result<()> {
+        let outcome = schemas::create(&mut *self.writer.lock().await, name).await;
+        self.tell("create a schema", outcome)
+    }
+
+    async fn drop_schema(&self, name: &str, cascade: bool) -> Result<Vec<TableDef>> {
+        let outcome = schemas::drop(&mut *self.writer.lock().await, name, cascade).await;
+        self.tell("drop a schema", outcome)
+    }
+
+    async fn tables(&self) -> Result<Vec<TableDef>> {
+        let outcome = tables::list(&mut *self.reader.lock().await).await;
+        self.tell("list tables", outcome)
+    }
+
+    async fn create_table(&self, table: &TableDef, extents: &[Extent], replace: bool) -> Result<Option<TableDef>> {
+        let outcome = tables::create(&mut *self.writer.lock().await, table, extents, replace).await;
+        self.tell("create a table", outcome)
+    }
+
+    async fn drop_table(&self, id: TableId) -> Result<()> {
+        let outcome = tables::drop(&mut *self.writer.lock().await, id).await;
+        self.tell("drop a table", outcome)
+    }
+
+    async fn rename_table(&self, id: TableId, name: &TableName) -> Result<()> {
+        let outcome = tables::rename(&mut *self.writer.lock().await, id, name).await;
+        self.tell("rename a table", outcome)
+    }
+
+    async fn extents(&self, id: TableId) -> Result<Vec<Extent>> {
+        let outcome = extents::list(&mut *self.reader.lock().await, id).await;
+        self.tell("read extents", outcome)
+    }
+
+    async fn append_extents(&self, id: TableId, extents: &[Extent]) -> Result<()> {
+        let outcome = extents::append(&mut *self.writer.lock().await, id, extents).await;
+        self.tell("append extents", outcome)
+    }
+
+    async fn known_files(&self, key: &str) -> Result<Vec<KnownFile>> {
+        let outcome = known_files::list(&mut *self.reader.lock().await, key).await;
+        self.tell("read known files", outcome)
+    }
+
+    async fn save_known_files(&self, key: &str, learnt: &[KnownFile], gone: &[GoneFile]) -> Result<()> {
+        let outcome = known_files::save(&mut *self.writer.lock().await, key, learnt, gone).await;
+        self.tell("save known files", outcome)
+    }
+
+    async fn functions(&self) -> Result<Vec<Function>> {
+        let outcome = functions::list(&mut *self.reader.lock().await).await;
+        self.tell("list functions", outcome)
+    }
+
+    async fn create_function(&self, function: &Function, replace: bool) -> Result<()> {
+        let outcome = functions::create(&mut *self.writer.lock().await, function, replace).await;
+        self.tell("create a function", outcome)
+    }
+
+    async fn drop_function(&self, name: &str) -> Result<()> {
+        let outcome = functions::drop(&mut *self.writer.lock().await, name).await;
+        self.tell("drop a function", outcome)
+    }
+
+    async fn log_queries(&self, queries: &[QueryRecord], keep: usize) -> Result<()> {
+        let outcome = queries::log(&mut *self.writer.lock().await, queries, keep).await;
+        self.tell("log queries", outcome)
+    }
+
+    async fn queries(&self, limit: usize) -> Result<Vec<QueryRecord>> {
+        let outcome = queries::list(&mut *self.reader.lock().await, limit).await;
+        self.tell("read the query log", outcome)
+    }
+
+    async fn close(&self) {
+        // The writer goes last: when it is the file's last connection, SQLite folds the log into the file.
+        for lane in [&self.versions, &self.reader, &self.writer] {
+            if let Err(error) = lane.lock().await.close().await {
+                tracing::warn!(path = %self.path.display(), %error, "the metadata store did not close cleanly");
+            }
+        }
+    }
+}

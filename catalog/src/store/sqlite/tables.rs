@@ -1,0 +1,168 @@
+//! Tables and views: a row each, the schema as Arrow IPC, the rest of the definition as JSON.
+
+use std::sync::Arc;
+
+use arrow::datatypes::{Schema, SchemaRef};
+use arrow_ipc::convert::{IpcSchemaEncoder, fb_to_schema};
+use arrow_ipc::writer::DictionaryTracker;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use sqlx::Row;
+use sqlx::sqlite::{SqliteConnection, SqliteRow};
+
+use super::fault::Fault;
+use super::lane::Lane;
+use super::{extents, schemas};
+use crate::store::{no_such_table, table_exists};
+use crate::{Extent, TableDef, TableId, TableName};
+
+/// A query for the columns that [`read`] expects, in its order.
+macro_rules! select {
+    ($condition:literal) => {
+        sqlx::query(concat!(
+            "SELECT id, schema_name, table_name, arrow_schema, kind, column_defaults, primary_keys, unique_keys,
+                    definition, created_at
+             FROM tables ",
+            $condition
+        ))
+    };
+}
+
+pub(super) async fn list(lane: &mut Lane) -> Result<Vec<TableDef>, Fault> {
+    sorted(select!("").fetch_all(lane.read()?).await?)
+}
+
+/// The tables of a schema, sorted by name.
+pub(super) async fn in_schema(connection: &mut SqliteConnection, schema: &str) -> Result<Vec<TableDef>, Fault> {
+    sorted(select!("WHERE schema_name = $1").bind(schema).fetch_all(connection).await?)
+}
+
+pub(super) async fn create(
+    lane: &mut Lane,
+    table: &TableDef,
+    extents: &[Extent],
+    replace: bool,
+) -> Result<Option<TableDef>, Fault> {
+    let mut change = lane.change().await?;
+    schemas::require(&mut change, &table.name.schema).await?;
+    let replaced = find(&mut change, &table.name).await?;
+    if let Some(old) = &replaced {
+        if !replace {
+            return Err(table_exists(&table.name).into());
+        }
+        delete(&mut change, old.id).await?;
+    }
+    insert(&mut change, table).await?;
+    extents::insert(&mut change, table.id, 0, extents).await?;
+    change.commit().await?;
+    Ok(replaced)
+}
+
+pub(super) async fn drop(lane: &mut Lane, id: TableId) -> Result<(), Fault> {
+    let mut change = lane.change().await?;
+    require(&mut change, id).await?;
+    delete(&mut change, id).await?;
+    Ok(change.commit().await?)
+}
+
+pub(super) async fn rename(lane: &mut Lane, id: TableId, name: &TableName) -> Result<(), Fault> {
+    let mut change = lane.change().await?;
+    require(&mut change, id).await?;
+    schemas::require(&mut change, &name.schema).await?;
+    if find(&mut change, name).await?.is_some_and(|other| other.id != id) {
+        return Err(table_exists(name).into());
+    }
+    sqlx::query("UPDATE tables SET schema_name = $1, table_name = $2 WHERE id = $3")
+        .bind(&name.schema)
+        .bind(&name.name)
+        .bind(id.to_string())
+        .execute(&mut *change)
+        .await?;
+    Ok(change.commit().await?)
+}
+
+/// Fails unless the table exists.
+pub(super) async fn require(connection: &mut SqliteConnection, id: TableId) -> Result<(), Fault> {
+    let select = sqlx::query("SELECT 1 FROM tables WHERE id = $1").bind(id.to_string());
+    select.fetch_optional(connection).await?.map(std::mem::drop).ok_or_else(|| no_such_table(id).into())
+}
+
+async fn find(connection: &mut SqliteConnection, name: &TableName) -> Result<Option<TableDef>, Fault> {
+    let select = select!("WHERE schema_name = $1 AND table_name = $2").bind(&name.schema).bind(&name.name);
+    select.fetch_optional(connection).await?.as_ref().map(read).transpose()
+}
+
+/// The extents go with it by cascade.
+async fn delete(connection: &mut SqliteConnection, id: TableId) -> Result<(), Fault> {
+    sqlx::query("DELETE FROM tables WHERE id = $1").bind(id.to_string()).execute(connection).await?;
+    Ok(())
+}
+
+async fn insert(connection: &mut SqliteConnection, table: &TableDef) -> Result<(), Fault> {
+    sqlx::query(
+        "INSERT INTO tables (id, schema_name, table_name, arrow_schema, kind, column_defaults, primary_keys, unique_keys,
+                             definition, created_at)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
+    )
+    .bind(table.id.to_string())
+    .bind(&table.name.schema)
+    .bind(&table.name.name)
+    .bind(encode_schema(&table.schema))
+    .bind(to_json(&table.kind)?)
+    .bind(to_json(&table.defaults)?)
+    .bind(to_json(&table.primary_keys)?)
+    .bind(to_json(&table.unique_keys)?)
+    .bind(&table.definition)
+    .bind(table.created_at)
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+fn sorted(rows: Vec<SqliteRow>) -> Result<Vec<TableDef>, Fault> {
+    let mut tables = rows.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+    tables.sort_by(|one, other| one.name.cmp(&other.name));
+    Ok(tables)
+}
+
+fn read(row: &SqliteRow) -> Result<TableDef, Fault> {
+    let id: &str = row.try_get(0)?;
+    let name = TableName::new(row.try_get::<String, _>(1)?, row.try_get::<String, _>(2)?);
+    let what = || format!("table \"{name}\"");
+    Ok(TableDef {
+        id: TableId::parse(id).ok_or_else(|| Fault::damaged(what(), "its id is not an identifier"))?,
+        schema: decode_schema(row.try_get(3)?).map_err(|detail| Fault::damaged(what(), detail))?,
+        kind: from_json(row.try_get(4)?).map_err(|error| Fault::damaged(what(), error))?,
+        defaults: from_json(row.try_get(5)?).map_err(|error| Fault::damaged(what(), error))?,
+        primary_keys: from_json(row.try_get(6)?).map_err(|error| Fault::damaged(what(), error))?,
+        unique_keys: from_json(row.try_get(7)?).map_err(|error| Fault::damaged(what(), error))?,
+        definition: row.try_get(8)?,
+        created_at: row.try_get(9)?,
+        name,
+    })
+}
+
+/// The schema as a bare IPC flatbuffer: every type, nullability and all metadata survive.
+fn encode_schema(schema: &Schema) -> Vec<u8> {
+    // Dictionary columns need a tracker to number them, even where there is no data.
+    let mut tracker = DictionaryTracker::new(false);
+    let mut encoder = IpcSchemaEncoder::new().with_dictionary_tracker(&mut tracker);
+    encoder.schema_to_fb(schema).finished_data().to_vec()
+}
+
+fn decode_schema(bytes: &[u8]) -> Result<SchemaRef, String> {
+    let schema = arrow_ipc::root_as_schema(bytes).map_err(|error| format!("its schema cannot be read: {error}"))?;
+    // `fb_to_schema` takes the list for granted.
+    if schema.fields().is_none() {
+        return Err("its schema has no columns".to_owned());
+    }
+    Ok(Arc::new(fb_to_schema(schema)))
+}
+
+fn to_json(value: &impl Serialize) -> Result<String, Fault> {
+    serde_json::to_string(value).map_err(|error| sqlx::Error::Encode(error.into()).into())
+}
+
+fn from_json<T: DeserializeOwned>(text: &str) -> Result<T, serde_json::Error> {
+    serde_json::from_str(text)
+}

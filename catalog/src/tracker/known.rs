@@ -1,0 +1,184 @@
+//! [`KnownTable`]: what is known of a table's files, in memory, and its records in the metadata store.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::identity::{FileIdentity, Seen};
+use crate::listing::ListedFile;
+use crate::store::{GoneFile, KnownFile};
+use crate::text::TextRange;
+use crate::{Extent, ExternalSource, Result};
+
+/// A file as it was last looked at.
+#[derive(Debug, PartialEq)]
+pub(super) struct KnownEntry {
+    pub(super) identity: FileIdentity,
+    /// So fresh then that its identity alone must not be trusted.
+    pub(super) racy: bool,
+    /// Its fingerprints name content, not identity.
+    pub(super) by_content: bool,
+    /// The last extent is a record without an end.
+    pub(super) tail: bool,
+    /// None for an empty file, several for a text file that grew.
+    pub(super) extents: Vec<Arc<Extent>>,
+}
+
+impl KnownEntry {
+    /// The extents as the text reader knows them.
+    pub(super) fn ranges(&self) -> Vec<TextRange> {
+        let last = self.extents.len().saturating_sub(1);
+        let range = |(at, extent): (usize, &Arc<Extent>)| TextRange {
+            range: extent.range,
+            fingerprint: extent.fingerprint,
+            tail: self.tail && at == last,
+        };
+        self.extents.iter().enumerate().map(range).collect()
+    }
+
+    fn is_settled(&self, file: &ListedFile) -> bool {
+        !self.racy && self.identity.is_unchanged(&file.identity)
+    }
+}
+
+/// What to do about a listed file.
+pub(super) enum Change {
+    /// Nothing.
+    None(Arc<KnownEntry>),
+    /// Look at it, with what was known of it.
+    Look(ListedFile, Option<Arc<KnownEntry>>),
+}
+
+/// The files of a table, in listing order.
+#[derive(Default)]
+pub(super) struct KnownTable {
+    pub(super) loaded: bool,
+    pub(super) entries: Vec<Arc<KnownEntry>>,
+    /// When the last listing began, and what it gave.
+    pub(super) snapshot: Option<(u64, Arc<[Arc<Extent>]>)>,
+}
+
+impl KnownTable {
+    /// Takes what was saved by whoever looked at this table before. Not knowing only costs time.
+    pub(super) fn load(&mut self, saved: Result<Vec<KnownFile>>, source: &ExternalSource) {
+        self.loaded = true;
+        let saved = saved.unwrap_or_else(|error| {
+            tracing::warn!(location = source.location, %error, "cannot load what is known of a table's files");
+            Vec::new()
+        });
+        let mut by_location: BTreeMap<Arc<str>, Vec<KnownFile>> = BTreeMap::new();
+        for file in saved {
+            by_location.entry(Arc::clone(&file.extent.location)).or_default().push(file);
+        }
+        self.entries =
+            by_location.into_iter().filter_map(|(location, files)| entry(&location, files)).map(Arc::new).collect();
+    }
+
+    /// The extents of the last snapshot, if every file is what it was then.
+    pub(super) fn unchanged(&self, files: &[ListedFile]) -> Option<Arc<[Arc<Extent>]>> {
+        let (_, extents) = self.snapshot.as_ref()?;
+        let same = self.entries.len() == files.len()
+            && self.entries.iter().zip(files).all(|(entry, file)| entry.is_settled(file));
+        same.then(|| Arc::clone(extents))
+    }
+
+    /// What each listed file is to what is known.
+    pub(super) fn compare(&self, files: Vec<ListedFile>) -> Vec<Change> {
+        // Listings mostly repeat themselves: the next file is mostly the next entry. The index is for the others.
+        let mut index: Option<BTreeMap<&str, usize>> = None;
+        let mut next = 0;
+        let mut find = |location: &str| {
+            if self.entries.get(next).is_none_or(|entry| *entry.identity.location != *location) {
+                let positions = || self.entries.iter().enumerate().map(|(at, entry)| (&*entry.identity.location, at));
+                next = *index.get_or_insert_with(|| positions().collect()).get(location)?;
+            }
+            next += 1;
+            self.entries.get(next - 1)
+        };
+        let change = |file: ListedFile| match find(&file.identity.location) {
+            Some(entry) if entry.is_settled(&file) => Change::None(Arc::clone(entry)),
+            known => Change::Look(file, known.map(Arc::clone)),
+        };
+        files.into_iter().map(change).collect()
+    }
+
+    /// Records to save and to forget, once `entries` replace what is known.
+    pub(super) fn difference(&self, entries: &[Arc<KnownEntry>]) -> (Vec<KnownFile>, Vec<GoneFile>) {
+        let mut before: BTreeMap<&str, &Arc<KnownEntry>> =
+            self.entries.iter().map(|entry| (&*entry.identity.location, entry)).collect();
+        let (mut learnt, mut gone) = (Vec::new(), Vec::new());
+        let mut position = 0;
+        for entry in entries {
+            let first = position;
+            position += entry.extents.len() as u32;
+            let old = before.remove(&*entry.identity.location);
+            if old.is_some_and(|old| Arc::ptr_eq(old, entry) || old == entry) {
+                continue;
+            }
+            learnt.extend(records(entry, first));
+            if let Some(old) = old {
+                gone.extend(
+                    gone_files(old)
+                        .filter(|gone| entry.extents.iter().all(|extent| byte_start(extent) != gone.byte_start)),
+                );
+            }
+        }
+        gone.extend(before.into_values().flat_map(gone_files));
+        (learnt, gone)
+    }
+
+    /// Takes the result of a listing that began at `listed_at`.
+    pub(super) fn replace(&mut self, entries: Vec<Arc<KnownEntry>>, listed_at: u64) -> Arc<[Arc<Extent>]> {
+        let extents: Arc<[Arc<Extent>]> = entries.iter().flat_map(|entry| &entry.extents).map(Arc::clone).collect();
+        self.entries = entries;
+        self.snapshot = Some((listed_at, Arc::clone(&extents)));
+        extents
+    }
+}
+
+/// Puts the records of one file together; `None` if they do not fit each other.
+fn entry(location: &Arc<str>, mut files: Vec<KnownFile>) -> Option<KnownEntry> {
+    files.sort_by_key(|file| byte_start(&file.extent));
+    let seen: Vec<Seen> = files.iter().map(|file| Seen::decode(location, &file.identity)).collect::<Option<_>>()?;
+    let last = seen.last()?;
+    if seen.iter().any(|seen| seen.identity != last.identity || seen.by_content != last.by_content) {
+        return None;
+    }
+    Some(KnownEntry {
+        identity: last.identity.clone(),
+        racy: files.iter().any(|file| file.racy),
+        by_content: last.by_content,
+        tail: last.tail,
+        extents: files
+            .into_iter()
+            .map(|file| {
+                Arc::new(Extent { location: Arc::clone(location), etag: last.identity.etag.clone(), ..file.extent })
+            })
+            .collect(),
+    })
+}
+
+fn records(entry: &KnownEntry, first: u32) -> impl Iterator<Item = KnownFile> {
+    let last = entry.extents.len().saturating_sub(1);
+    entry.extents.iter().enumerate().map(move |(at, extent)| KnownFile {
+        extent: Extent::clone(extent),
+        identity: Seen {
+            identity: entry.identity.clone(),
+            by_content: entry.by_content,
+            tail: entry.tail && at == last,
+        }
+        .encode(),
+        racy: entry.racy,
+        position: first + at as u32,
+    })
+}
+
+fn gone_files(entry: &Arc<KnownEntry>) -> impl Iterator<Item = GoneFile> {
+    entry
+        .extents
+        .iter()
+        .map(|extent| GoneFile { location: extent.location.to_string(), byte_start: byte_start(extent) })
+}
+
+fn byte_start(extent: &Extent) -> u64 {
+    extent.range.map_or(0, |range| range.start)
+}

@@ -1,0 +1,179 @@
+//! Whether what a statement read is what it pinned.
+//!
+//! Local files are looked at again; where the identity does not tell, the content is read. A text file that grew beyond a
+//! pinned range is fine, because the range did not. Remote objects are listed again, or asked for one by one if few.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::path::Path;
+use std::sync::Arc;
+
+use futures::{StreamExt, TryStreamExt, stream};
+use object_store::path::Path as ObjectPath;
+use object_store::{GetOptions, ObjectStore, ObjectStoreExt};
+use url::Url;
+
+use super::discover::{blocking, failed};
+use super::known::KnownEntry;
+use super::{CONCURRENT_LOOKS, ExtentTracker};
+use crate::identity::{FileIdentity, content_fingerprint, hash_local, hash_object};
+use crate::location::local_path;
+use crate::object_stores::plain_location;
+use crate::{CatalogError, Extent, Result, object_path, text};
+
+/// From here on one listing is cheaper than a request per object.
+const MANY_OBJECTS: usize = 32;
+
+/// An extent, and the look at its file if its fingerprint names content.
+type Pinned = (Arc<Extent>, Option<Arc<KnownEntry>>);
+
+impl ExtentTracker {
+    /// Fails with `Changed` if an extent is no longer what was pinned. To be called after reading.
+    pub async fn verify(&self, extents: &[Arc<Extent>]) -> Result<()> {
+        let pinned: Vec<Pinned> = {
+            let looks = self.by_content.lock();
+            extents.iter().map(|extent| (Arc::clone(extent), looks.get(&extent.fingerprint).map(Arc::clone))).collect()
+        };
+        let (local, remote): (Vec<Pinned>, Vec<Pinned>) =
+            pinned.into_iter().partition(|(extent, _)| extent.location.starts_with("file:"));
+        if !local.is_empty() {
+            blocking(move || verify_local(&local)).await?;
+        }
+        self.verify_remote(&remote).await
+    }
+
+    async fn verify_remote(&self, pinned: &[Pinned]) -> Result<()> {
+        let mut by_store: BTreeMap<Url, Vec<(ObjectPath, Pinned)>> = BTreeMap::new();
+        for one in pinned {
+            let (url, path) = object_path(&one.0.location)?;
+            by_store.entry(url).or_default().push((path, one.clone()));
+        }
+        for (url, objects) in by_store {
+            let store = self.stores.get(&url)?;
+            let mut listed = BTreeMap::new();
+            if objects.len() >= MANY_OBJECTS && !url.scheme().starts_with("http") {
+                let prefix = common_folder(&objects);
+                let found = store
+                    .list(prefix.as_ref())
+                    .map_ok(|meta| (meta.location.clone(), meta))
+                    .try_collect::<BTreeMap<_, _>>();
+                listed = found.await.map_err(|error| unreadable(url.as_str(), error))?;
+            }
+            let (store, listed) = (store.as_ref(), &listed);
+            stream::iter(objects)
+                .map(|(path, (extent, look))| async move {
+                    let meta = match listed.get(&path) {
+                        Some(meta) => meta.clone(),
+                        None => store.head(&path).await.map_err(|error| unreadable(&extent.location, error))?,
+                    };
+                    let now = FileIdentity::of_object(Arc::clone(&extent.location), &meta);
+                    verify_object(store, &path, &extent, look.as_deref(), &now).await
+                })
+                .buffer_unordered(CONCURRENT_LOOKS)
+                .try_collect::<()>()
+                .await?;
+        }
+        Ok(())
+    }
+}
+
+async fn verify_object(
+    store: &dyn ObjectStore,
+    path: &ObjectPath,
+    extent: &Extent,
+    look: Option<&KnownEntry>,
+    now: &FileIdentity,
+) -> Result<()> {
+    if is_trusted(extent, look, now) {
+        return Ok(());
+    }
+    if look.is_some() && now.size == extent.file_bytes {
+        let content = hash_object(store, path, GetOptions::default())
+            .await
+            .map_err(|error| unreadable(&extent.location, error))?;
+        if content_fingerprint(&extent.location, 0, &content, &extent.partition_values) == extent.fingerprint {
+            return Ok(());
+        }
+    }
+    Err(changed(extent))
+}
+
+fn verify_local(pinned: &[Pinned]) -> Result<()> {
+    // Ranges of one file follow each other.
+    for ranges in pinned.chunk_by(|(one, _), (two, _)| one.location == two.location) {
+        let Some((first, _)) = ranges.first() else { continue };
+        let path = local_path(&first.location).ok_or_else(|| changed(first))?;
+        let metadata = std::fs::metadata(&path).map_err(|error| failed("look at", &path, error))?;
+        let now = FileIdentity::of_local(Arc::clone(&first.location), &metadata);
+        let untrusted: Vec<&Pinned> =
+            ranges.iter().filter(|(extent, look)| !is_trusted(extent, look.as_deref(), &now)).collect();
+        if !untrusted.is_empty() {
+            verify_content(&path, &untrusted, &now)?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether the identity alone shows that the extent is the same.
+fn is_trusted(extent: &Extent, look: Option<&KnownEntry>, now: &FileIdentity) -> bool {
+    match look {
+        Some(look) => !look.racy && look.identity.is_unchanged(now),
+        None => now.fingerprint(&extent.partition_values) == extent.fingerprint,
+    }
+}
+
+fn verify_content(path: &Path, pinned: &[&Pinned], now: &FileIdentity) -> Result<()> {
+    let mut file = File::open(path).map_err(|error| failed("read", path, error))?;
+    for (extent, _) in pinned {
+        let same = match extent.range {
+            Some(range) => {
+                text::verify(&mut file, &extent.location, range, &extent.fingerprint, &extent.partition_values)
+                    .map_err(|error| failed("read", path, error))?
+            }
+            None if now.size != extent.file_bytes => false,
+            None => {
+                let content = hash_local(path, now.size).map_err(|error| failed("read", path, error))?;
+                content_fingerprint(&extent.location, 0, &content, &extent.partition_values) == extent.fingerprint
+            }
+        };
+        if !same {
+            return Err(changed(extent));
+        }
+    }
+    Ok(())
+}
+
+/// The deepest folder that holds all objects.
+fn common_folder(objects: &[(ObjectPath, Pinned)]) -> Option<ObjectPath> {
+    let folders = |path: &ObjectPath| -> Vec<String> {
+        let mut parts: Vec<String> = path.parts().map(|part| part.as_ref().to_owned()).collect();
+        parts.pop();
+        parts
+    };
+    let mut common = folders(&objects.first()?.0);
+    for (path, _) in objects {
+        let other = folders(path);
+        let same = common.iter().zip(&other).take_while(|(one, two)| one == two).count();
+        common.truncate(same);
+    }
+    ObjectPath::parse(common.join("/")).ok().filter(|path| !path.is_root())
+}
+
+fn changed(extent: &Extent) -> CatalogError {
+    let location = match local_path(&extent.location) {
+        Some(path) => path.display().to_string(),
+        None => plain_location(&extent.location).into_owned(),
+    };
+    CatalogError::Changed { location }
+}
+
+fn unreadable(location: &str, error: object_store::Error) -> CatalogError {
+    match error {
+        object_store::Error::NotFound { .. } => {
+            CatalogError::Changed { location: plain_location(location).into_owned() }
+        }
+        error => {
+            CatalogError::Location { attempted: "look at", location: location.to_owned(), source: Arc::new(error) }
+        }
+    }
+}

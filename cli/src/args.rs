@@ -1,0 +1,130 @@
+//! [`Args`]: the command line.
+
+use std::path::PathBuf;
+
+use clap::{ArgAction, ArgMatches, Args as ClapArgs, CommandFactory, FromArgMatches, Parser, Subcommand};
+
+use crate::print::Format;
+
+const EXAMPLES: &str = "\
+Examples:
+  nectarine                                          open a prompt
+  nectarine -c \"SELECT count(*) FROM 'logs/*.csv'\"   query files as they are
+  nectarine -f report.sql --format csv > out.csv     run a script, keep its rows
+  echo 'SELECT 1' | nectarine --format json          read SQL from a pipe
+  nectarine demo                                     a tour with a click log
+
+Without -c, -f or a subcommand SQL is read from standard input: with a prompt if it is a
+terminal, as a script otherwise. Rows go to standard output, all else to standard error.";
+
+/// A SQL engine that never computes the same thing twice.
+#[derive(Parser, Debug)]
+#[command(name = "nectarine", version, about, after_help = EXAMPLES, max_term_width = 100)]
+pub(crate) struct Args {
+    /// Folder that holds tables, metadata and history [default: NECTARINE_HOME, else the platform's data folder]
+    #[arg(long, value_name = "DIR", global = true)]
+    pub(crate) home: Option<PathBuf>,
+
+    /// Run these statements, separated by ';', and exit; may be repeated and mixed with -f
+    #[arg(short, long, value_name = "SQL")]
+    command: Vec<String>,
+
+    /// Run the statements in this file ('-' is standard input) and exit
+    #[arg(short, long, value_name = "FILE")]
+    file: Vec<PathBuf>,
+
+    /// How rows are printed
+    #[arg(long, value_enum, default_value_t = Format::Table, value_name = "FORMAT")]
+    pub(crate) format: Format,
+
+    /// Leave out column names
+    #[arg(long)]
+    pub(crate) no_header: bool,
+
+    /// Go on after a statement that failed (the exit code is still 1)
+    #[arg(long)]
+    pub(crate) keep_going: bool,
+
+    /// Change a setting for this run (see system.settings)
+    #[arg(long, value_name = "NAME=VALUE", value_parser = setting, global = true)]
+    pub(crate) set: Vec<(String, String)>,
+
+    /// Say more on standard error; twice for details (RUST_LOG chooses finer)
+    #[arg(short, long, action = ArgAction::Count, global = true)]
+    pub(crate) verbose: u8,
+
+    #[command(subcommand)]
+    pub(crate) subcommand: Option<Task>,
+
+    /// What to run, in the order of the command line.
+    #[arg(skip)]
+    pub(crate) inputs: Vec<Input>,
+}
+
+/// What to do instead of running SQL.
+#[derive(Subcommand, Debug)]
+pub(crate) enum Task {
+    /// Make a small click log, open it and run a few queries over it
+    Demo(DemoArgs),
+}
+
+#[derive(ClapArgs, Debug)]
+pub(crate) struct DemoArgs {
+    /// Clicks on an ordinary day
+    #[arg(long, default_value_t = 14_000, value_name = "N", value_parser = clap::value_parser!(u32).range(100..=5_000_000))]
+    pub(crate) clicks_per_day: u32,
+}
+
+/// One thing to run.
+#[derive(Clone, Debug)]
+pub(crate) enum Input {
+    Text(String),
+    File(PathBuf),
+}
+
+impl Args {
+    /// Parses the process's arguments; help, version and mistakes end the process.
+    pub(crate) fn from_command_line() -> Self {
+        let matches = Self::command().get_matches();
+        Self::from_matches(&matches).unwrap_or_else(|error| error.exit())
+    }
+
+    fn from_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let mut args = Self::from_arg_matches(matches)?;
+        // Clap keeps -c and -f apart; their places on the command line say how they alternate.
+        let places = |name| matches.indices_of(name).into_iter().flatten();
+        let texts = places("command").zip(std::mem::take(&mut args.command)).map(|(at, text)| (at, Input::Text(text)));
+        let files = places("file").zip(std::mem::take(&mut args.file)).map(|(at, path)| (at, Input::File(path)));
+        let mut inputs: Vec<_> = texts.chain(files).collect();
+        inputs.sort_by_key(|(at, _)| *at);
+        args.inputs = inputs.into_iter().map(|(_, input)| input).collect();
+        Ok(args)
+    }
+}
+
+fn setting(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.trim().is_empty() => Ok((name.trim().to_owned(), value.trim().to_owned())),
+        _ => Err("expected NAME=VALUE".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn inputs_keep_their_order() {
+        let matches =
+            Args::command().get_matches_from(["nectarine", "-c", "a", "-f", "b.sql", "--command", "c", "-f", "-"]);
+        let args = Args::from_matches(&matches).unwrap();
+        assert_eq!(format!("{:?}", args.inputs), r#"[Text("a"), File("b.sql"), Text("c"), File("-")]"#);
+    }
+
+    #[test]
+    fn the_definition_is_consistent() {
+        Args::command().debug_assert();
+        assert_eq!(setting("a.b = c=d"), Ok(("a.b".to_owned(), "c=d".to_owned())));
+        assert!(setting("novalue").is_err());
+    }
+}

@@ -1,0 +1,264 @@
+//! `\d` and its family: what exists, asked for in SQL like anyone could.
+
+use arrow::array::{Array, AsArray};
+use arrow::record_batch::RecordBatch;
+use arrow::util::display::array_value_to_string;
+
+use super::nearest;
+use crate::exec::Shell;
+use crate::failure::{Failure, Result};
+use crate::units;
+use crate::variables::quoted;
+
+/// Schemas that hold what the engine knows about itself.
+const OWN_SCHEMAS: &str = "('information_schema', 'system')";
+
+impl Shell {
+    /// All tables and views, or one of them in full.
+    pub(super) fn describe(&mut self, name: Option<&str>) -> Result<()> {
+        let Some(name) = name else { return self.list_tables(None, "tables and views") };
+        let wanted = Name::parse(name);
+        let found = self.fetch(&format!(
+            "SELECT table_schema, table_name, table_type FROM information_schema.tables WHERE {} ORDER BY 1, 2",
+            wanted.condition("table_schema", "table_name")
+        ))?;
+        let rows = texts(&found)?;
+        if rows.is_empty() {
+            return Err(self.missing(name));
+        }
+        for row in rows {
+            let [schema, table, kind] = row.as_slice() else { continue };
+            self.describe_one(schema, table, kind)?;
+        }
+        Ok(())
+    }
+
+    fn describe_one(&mut self, schema: &str, table: &str, kind: &str) -> Result<()> {
+        let this = format!("table_schema = {} AND table_name = {}", quoted(schema, '\''), quoted(table, '\''));
+        let is_view = kind.eq_ignore_ascii_case("view");
+        let title = format!("{} {schema}.{table}", if is_view { "View" } else { "Table" });
+        let columns = format!(
+            "SELECT column_name AS \"column\", data_type AS \"type\", \
+             CASE WHEN is_nullable = 'NO' THEN 'not null' ELSE '' END AS nullable \
+             FROM information_schema.columns WHERE {this} ORDER BY ordinal_position"
+        );
+        let view = crate::print::View { footer: false, ..self.view.clone() };
+        self.print_answer(&columns, &view, Some(&title))?;
+        if is_view {
+            let sql = format!("SELECT definition FROM information_schema.views WHERE {this}");
+            // A view of the engine's own has no text; that is no reason to fail.
+            if let Ok(found) = self.fetch(&sql)
+                && let Some(definition) = texts(&found)?.into_iter().flatten().next().filter(|text| !text.is_empty())
+            {
+                self.print_line(definition.trim_end())?;
+            }
+            return Ok(());
+        }
+        let facts = format!("SELECT format, location, extents, bytes, rows, error FROM system.tables WHERE {this}");
+        let facts = self.fetch(&facts);
+        if let Ok(facts) = facts
+            && let Some(row) = texts(&facts)?.into_iter().next()
+        {
+            for line in table_facts(&row) {
+                self.print_line(&line)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Why there is nothing to describe.
+    fn missing(&mut self, name: &str) -> Failure {
+        let failure = Failure::new(format!("there is no table or view '{name}'"));
+        let names =
+            self.fetch("SELECT DISTINCT table_name FROM information_schema.tables").and_then(|found| texts(&found));
+        let names: Vec<String> = names.unwrap_or_default().into_iter().flatten().collect();
+        match nearest(&name.to_lowercase(), names.iter().map(String::as_str)) {
+            Some(near) => failure.with_hint(format!("did you mean '{near}'?")),
+            None => failure.with_hint("\\d lists all of them"),
+        }
+    }
+
+    pub(super) fn list_tables(&mut self, pattern: Option<&str>, what: &str) -> Result<()> {
+        let kinds = match what {
+            "tables" => "t.table_type <> 'VIEW'",
+            "views" => "t.table_type = 'VIEW'",
+            _ => "true",
+        };
+        let names = match pattern {
+            Some(pattern) => Name::parse(pattern).condition("t.table_schema", "t.table_name"),
+            None => format!("t.table_schema NOT IN {OWN_SCHEMAS}"),
+        };
+        let known = if what == "views" { "" } else { ", s.format, s.extents, s.bytes, s.rows" };
+        let sql = format!(
+            "SELECT t.table_schema AS \"schema\", t.table_name AS \"name\", coalesce(s.table_type, lower(t.table_type)) AS \"type\"{known} \
+             FROM information_schema.tables t \
+             LEFT JOIN system.tables s ON s.table_schema = t.table_schema AND s.table_name = t.table_name \
+             WHERE {kinds} AND {names} ORDER BY 1, 2"
+        );
+        self.list(&sql, what, pattern)
+    }
+
+    pub(super) fn list_functions(&mut self, pattern: Option<&str>) -> Result<()> {
+        let own = "SELECT name, definition AS \"description\" FROM system.functions";
+        let Some(pattern) = pattern else {
+            return self.list(&format!("{own} ORDER BY 1"), "functions of yours", None);
+        };
+        let condition = Name::parse(pattern).name_condition("name");
+        let sql = format!(
+            "SELECT DISTINCT name, description FROM ({own} UNION ALL \
+             SELECT routine_name, description FROM information_schema.routines) AS f WHERE {condition} ORDER BY 1"
+        );
+        self.list(&sql, "functions", Some(pattern))
+    }
+
+    pub(super) fn list_schemas(&mut self, pattern: Option<&str>) -> Result<()> {
+        let condition =
+            pattern.map_or_else(|| "true".to_owned(), |pattern| Name::parse(pattern).name_condition("schema_name"));
+        let schemas = "SELECT DISTINCT schema_name AS \"schema\" FROM information_schema.schemata";
+        self.list(&format!("{schemas} WHERE {condition} ORDER BY 1"), "schemas", pattern)
+    }
+
+    pub(super) fn list_catalogs(&mut self) -> Result<()> {
+        self.list(
+            "SELECT DISTINCT catalog_name AS \"catalog\" FROM information_schema.schemata ORDER BY 1",
+            "catalogs",
+            None,
+        )
+    }
+
+    /// Prints a list, or says in words that it is empty.
+    fn list(&mut self, sql: &str, what: &str, pattern: Option<&str>) -> Result<()> {
+        let rows = self.fetch(&format!("SELECT count(*) FROM ({sql}) AS listed"))?;
+        let empty = texts(&rows)?.first().and_then(|row| row.first()).is_some_and(|count| count == "0");
+        if empty && self.interactive {
+            let which = pattern.map_or_else(String::new, |pattern| format!(" like '{pattern}'"));
+            self.terminal.say(&format!("there are no {what}{which}"));
+            return Ok(());
+        }
+        let mut title = what.to_owned();
+        if let Some(first) = title.get_mut(..1) {
+            first.make_ascii_uppercase();
+        }
+        self.show(sql, Some(&title))
+    }
+}
+
+/// `Format: csv`, `Extents: 14 (21 MB, 200000 rows)`, as far as known.
+fn table_facts(row: &[String]) -> Vec<String> {
+    let [format, location, extents, bytes, rows, error] = row else { return Vec::new() };
+    let mut lines = Vec::new();
+    if !format.is_empty() {
+        lines.push(format!("Format: {format}"));
+    }
+    if !location.is_empty() {
+        lines.push(format!("Location: {location}"));
+    }
+    if !extents.is_empty() {
+        let size = bytes.parse().ok().map(units::bytes);
+        let rows = rows.parse().ok().map(units::rows);
+        let more: Vec<String> = size.into_iter().chain(rows).collect();
+        let more = if more.is_empty() { String::new() } else { format!(" ({})", more.join(", ")) };
+        lines.push(format!("Extents: {extents}{more}"));
+    }
+    if !error.is_empty() {
+        lines.push(format!("Cannot be read: {error}"));
+    }
+    lines
+}
+
+/// Rows as text, a NULL as an empty one.
+fn texts(batches: &[RecordBatch]) -> Result<Vec<Vec<String>>> {
+    let mut rows = Vec::new();
+    for batch in batches {
+        for row in 0..batch.num_rows() {
+            let text = |column: &arrow::array::ArrayRef| match column.as_string_opt::<i32>() {
+                _ if column.is_null(row) => Ok(String::new()),
+                Some(texts) => Ok(texts.value(row).to_owned()),
+                None => array_value_to_string(column, row),
+            };
+            rows.push(batch.columns().iter().map(text).collect::<Result<_, _>>()?);
+        }
+    }
+    Ok(rows)
+}
+
+/// A name or pattern as the user typed it: `t`, `s.t`, `"My T"`, `cl*`.
+struct Name {
+    schema: Option<String>,
+    name: String,
+}
+
+impl Name {
+    fn parse(text: &str) -> Self {
+        let mut parts = vec![String::new()];
+        let mut quoted = false;
+        for character in text.chars() {
+            match character {
+                '"' => quoted = !quoted,
+                '.' if !quoted => parts.push(String::new()),
+                _ => {
+                    if let Some(part) = parts.last_mut() {
+                        if quoted { part.push(character) } else { part.extend(character.to_lowercase()) }
+                    }
+                }
+            }
+        }
+        let name = parts.pop().unwrap_or_default();
+        Self { schema: parts.pop(), name }
+    }
+
+    fn condition(&self, schema_column: &str, name_column: &str) -> String {
+        let name = self.name_condition(name_column);
+        match &self.schema {
+            Some(schema) => format!("{} AND {name}", like(schema_column, schema)),
+            None => name,
+        }
+    }
+
+    fn name_condition(&self, column: &str) -> String {
+        like(column, &self.name)
+    }
+}
+
+/// `*` and `?` are wildcards, everything else stands for itself.
+fn like(column: &str, pattern: &str) -> String {
+    if !pattern.contains(['*', '?']) {
+        return format!("{column} = {}", quoted(pattern, '\''));
+    }
+    let mut text = String::new();
+    for character in pattern.chars() {
+        match character {
+            '*' => text.push('%'),
+            '?' => text.push('_'),
+            '%' | '_' | '\\' => text.extend(['\\', character]),
+            other => text.push(other),
+        }
+    }
+    format!("{column} LIKE {}", quoted(&text, '\''))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_patterns_become_conditions() {
+        let check = |text, expected| assert_eq!(Name::parse(text).condition("s", "n"), expected);
+        check("Clicks", "n = 'clicks'");
+        check("\"My.T\"", "n = 'My.T'");
+        check("demo.cl*", "s = 'demo' AND n LIKE 'cl%'");
+        check("a_b?'", "n LIKE 'a\\_b_'''");
+        check("c.s.t", "s = 's' AND n = 't'");
+        check("", "n = ''");
+    }
+
+    #[test]
+    fn facts_are_told_as_far_as_known() {
+        let row = |values: [&str; 6]| values.map(str::to_owned).to_vec();
+        assert_eq!(
+            table_facts(&row(["csv", "/x", "14", "21000000", "200", ""])),
+            ["Format: csv", "Location: /x", "Extents: 14 (21 MB, 200 rows)"]
+        );
+        assert_eq!(table_facts(&row(["", "", "3", "", "", "gone"])), ["Extents: 3", "Cannot be read: gone"]);
+    }
+}

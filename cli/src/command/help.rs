@@ -1,0 +1,98 @@
+//! `\?` and `\h`: help that fits a screen.
+
+use std::io::Write;
+
+use super::{COMMANDS, nearest};
+use crate::exec::Shell;
+use crate::failure::{Failure, Result};
+
+/// Statements and their syntax, in the order of a first session.
+pub(crate) const STATEMENTS: &[(&str, &str)] = &[
+    (
+        "SELECT",
+        "[WITH [RECURSIVE] name AS (query), ..]\n\
+         SELECT [DISTINCT [ON (..)]] expression [AS name], ..\n\
+         FROM table | 'file, glob or URL' | (query) [AS alias]\n\
+         \x20 [[LEFT | RIGHT | FULL] JOIN table ON condition | USING (column, ..)]\n\
+         [WHERE condition] [GROUP BY expression, .. | ALL] [HAVING condition] [QUALIFY condition]\n\
+         [UNION | INTERSECT | EXCEPT [ALL] query]\n\
+         [ORDER BY expression [ASC | DESC] [NULLS FIRST | LAST], ..] [LIMIT n] [OFFSET n]",
+    ),
+    ("VALUES", "VALUES (expression, ..), .."),
+    (
+        "CREATE EXTERNAL TABLE",
+        "CREATE EXTERNAL TABLE [IF NOT EXISTS] name [(column type, ..)]\n\
+         STORED AS PARQUET | CSV | JSON | ARROW\n\
+         [PARTITIONED BY (column, ..)]\n\
+         LOCATION 'file, folder, glob or URL'\n\
+         [OPTIONS (key value, ..)]",
+    ),
+    ("CREATE TABLE", "CREATE [OR REPLACE] TABLE [IF NOT EXISTS] name (column type [NOT NULL], ..)"),
+    ("CREATE TABLE AS", "CREATE [OR REPLACE] TABLE [IF NOT EXISTS] name AS query"),
+    ("CREATE VIEW", "CREATE [OR REPLACE] VIEW name AS query"),
+    ("CREATE SCHEMA", "CREATE SCHEMA [IF NOT EXISTS] name"),
+    ("CREATE FUNCTION", "CREATE [OR REPLACE] FUNCTION name(argument type, ..) RETURNS type RETURN expression"),
+    ("INSERT", "INSERT INTO table [(column, ..)] VALUES (expression, ..), .. | query"),
+    (
+        "COPY",
+        "COPY table FROM 'file or URL' [OPTIONS (key value, ..)]\n\
+         COPY table | (query) TO 'file or URL' [STORED AS PARQUET | CSV | JSON | ARROW] [PARTITIONED BY (column, ..)] [OPTIONS (key value, ..)]",
+    ),
+    ("DROP TABLE", "DROP TABLE [IF EXISTS] name"),
+    ("DROP VIEW", "DROP VIEW [IF EXISTS] name"),
+    ("DROP SCHEMA", "DROP SCHEMA [IF EXISTS] name [CASCADE]"),
+    ("DROP FUNCTION", "DROP FUNCTION [IF EXISTS] name"),
+    ("ALTER TABLE", "ALTER TABLE name RENAME TO new_name"),
+    ("DESCRIBE", "DESCRIBE table | query"),
+    ("EXPLAIN", "EXPLAIN [ANALYZE] [VERBOSE] statement"),
+    ("PREPARE", "PREPARE name [(type, ..)] AS statement with $1, $2, .."),
+    ("EXECUTE", "EXECUTE name(value, ..)"),
+    ("DEALLOCATE", "DEALLOCATE name"),
+    ("SET", "SET setting = value    (SELECT * FROM system.settings shows all)"),
+    ("RESET", "RESET setting"),
+    ("SHOW", "SHOW TABLES | COLUMNS FROM table | FUNCTIONS | ALL | setting\nSHOW CREATE TABLE table"),
+    ("USE", "USE schema"),
+];
+
+/// All backslash commands.
+pub(super) fn commands(shell: &mut Shell) -> Result<()> {
+    let shown = |command: &super::CommandDoc| format!("\\{} {}", command.name, command.arguments);
+    let width = COMMANDS.iter().map(|command| shown(command).len()).max().unwrap_or(0);
+    let mut text =
+        String::from("Statements end with ';' and may have many lines. Ctrl-C cancels one, Ctrl-D leaves.\n\n");
+    for command in COMMANDS {
+        text.push_str(&format!("  {:width$}  {}\n", shown(command), command.doc));
+    }
+    page(shell, &text)
+}
+
+/// The syntax of one statement, or all there are.
+pub(super) fn statements(shell: &mut Shell, wanted: &str) -> Result<()> {
+    let wanted = wanted.trim().trim_end_matches(';').split_whitespace().collect::<Vec<_>>().join(" ").to_uppercase();
+    if wanted.is_empty() {
+        let mut text = String::from("\\h STATEMENT shows the syntax of one of these:\n\n");
+        STATEMENTS.iter().for_each(|(name, _)| text.push_str(&format!("  {name}\n")));
+        return page(shell, &text);
+    }
+    let found: Vec<_> = STATEMENTS.iter().filter(|(name, _)| wanted == "*" || name.starts_with(&wanted)).collect();
+    if found.is_empty() {
+        let failure = Failure::new(format!("there is no help for '{wanted}'"));
+        return Err(match nearest(&wanted, STATEMENTS.iter().map(|(name, _)| *name)) {
+            Some(near) => failure.with_hint(format!("did you mean '{near}'?")),
+            None => failure.with_hint("\\h alone lists all statements"),
+        });
+    }
+    let text: Vec<String> = found.iter().map(|(_, syntax)| format!("{syntax}\n")).collect();
+    page(shell, &text.join("\n"))
+}
+
+fn page(shell: &mut Shell, text: &str) -> Result<()> {
+    let columns = text.lines().map(str::len).max().unwrap_or(0);
+    shell.output.announce(text.lines().count(), columns);
+    let paged = shell.output.is_paged();
+    let written = shell.output.write_all(text.as_bytes());
+    match written.and(shell.output.finish()) {
+        Err(error) if paged && error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+        other => Ok(other?),
+    }
+}

@@ -1,0 +1,185 @@
+//! `nectarine demo`: a tour over a click log that it makes itself.
+//!
+//! Everything lives in the home's `demo` folder and in the schema `demo`, so a second run finds what the first left and
+//! nothing of the user's is touched. Files of days that exist are left alone: an unchanged extent stays known.
+
+mod click_log;
+
+use std::io::Write;
+use std::path::Path;
+use std::time::Instant;
+
+use crate::args::DemoArgs;
+use crate::exec::{Flow, Shell};
+use crate::failure::{Failure, Result};
+use crate::lexer::State;
+use crate::print::{Format, View};
+use crate::prompt::highlight;
+use crate::terminal::Paint;
+use crate::units;
+use crate::variables::quoted;
+use click_log::ClickLog;
+
+/// Days before the one that arrives during the tour.
+const DAYS: u32 = 14;
+
+/// Queries and what they answer.
+const QUERIES: &[(&str, &str)] = &[
+    (
+        "How much is there?",
+        "\
+SELECT count(*) AS clicks, count(DISTINCT user_id) AS users, min(ts) AS first, max(ts) AS last
+FROM demo.clicks",
+    ),
+    (
+        "How did traffic develop, and how fast was the site?",
+        "\
+SELECT CAST(ts AS DATE) AS day, count(*) AS clicks, count(DISTINCT session_id) AS visits,
+       round(approx_percentile_cont(0.95) WITHIN GROUP (ORDER BY latency_ms)) AS p95_ms
+FROM demo.clicks GROUP BY 1 ORDER BY 1",
+    ),
+    (
+        "Which visits end in an order?",
+        "\
+WITH visits AS (
+  SELECT session_id, min(referrer) AS referrer, bool_or(page = '/thanks') AS ordered
+  FROM demo.clicks GROUP BY session_id
+)
+SELECT referrer, count(*) AS visits, count(*) FILTER (WHERE ordered) AS orders,
+       round(100.0 * count(*) FILTER (WHERE ordered) / count(*), 1) AS percent
+FROM visits GROUP BY referrer ORDER BY percent DESC",
+    ),
+    (
+        "Where do those who click most live, and do they pay?",
+        "\
+SELECT u.country, count(*) AS clicks,
+       count(*) FILTER (WHERE u.plan = 'free') AS free,
+       count(*) FILTER (WHERE u.plan <> 'free') AS paying
+FROM demo.clicks c JOIN demo.users u ON u.user_id = c.user_id
+GROUP BY u.country ORDER BY clicks DESC LIMIT 5",
+    ),
+];
+
+/// Runs the tour.
+pub(crate) fn run(shell: &mut Shell, args: &DemoArgs) -> anyhow::Result<Flow> {
+    Ok(match tour(shell, args) {
+        Ok(()) => Flow::Done,
+        Err(failure) => shell.fail(&failure, None),
+    })
+}
+
+fn tour(shell: &mut Shell, args: &DemoArgs) -> Result<()> {
+    let home = shell.engine.home().to_owned();
+    let folder = home.join("demo");
+    let log = ClickLog::new(folder.clone(), args.clicks_per_day);
+
+    heading(shell, "A click log")?;
+    let started = Instant::now();
+    let made = log
+        .write(DAYS)
+        .map_err(|error| Failure::io(format!("cannot write the click log below '{}'", folder.display()), &error))?;
+    let elapsed = units::duration(started.elapsed());
+    let what = format!("{DAYS} days of clicks, {} in {}", units::bytes(made.bytes), folder.display());
+    say(
+        shell,
+        &if made.files_new == 0 {
+            format!("{what} (from an earlier run)")
+        } else {
+            format!("{what}, written in {elapsed}")
+        },
+    )?;
+    for statement in setup(&folder) {
+        sql(shell, &statement)?;
+        run_quietly(shell, &statement)?;
+    }
+
+    for (title, query) in QUERIES {
+        heading(shell, title)?;
+        sql(shell, query)?;
+        answer(shell, query)?;
+    }
+
+    heading(shell, "A day arrives")?;
+    let path = log.write_day(DAYS).map_err(|error| Failure::io("cannot write another day", &error))?;
+    say(shell, &format!("{} is new. Nothing is loaded or refreshed; the next statement sees it.", path.display()))?;
+    let query = "SELECT count(*) AS clicks, count(DISTINCT user_id) AS users, max(ts) AS last FROM demo.clicks";
+    sql(shell, query)?;
+    answer(shell, query)?;
+
+    heading(shell, "Try next")?;
+    next_steps(shell, &home)
+}
+
+/// The tables over the files; made anew, because an earlier version may have made others.
+fn setup(folder: &Path) -> Vec<String> {
+    let path = |name: &str| quoted(&folder.join(name).display().to_string(), '\'');
+    vec![
+        "CREATE SCHEMA IF NOT EXISTS demo".to_owned(),
+        "DROP TABLE IF EXISTS demo.clicks".to_owned(),
+        format!(
+            "CREATE EXTERNAL TABLE demo.clicks STORED AS CSV\nLOCATION {}\nOPTIONS ('format.has_header' 'true')",
+            path("clicks/")
+        ),
+        "DROP TABLE IF EXISTS demo.users".to_owned(),
+        format!("CREATE EXTERNAL TABLE demo.users STORED AS JSON\nLOCATION {}", path("users.json")),
+    ]
+}
+
+fn next_steps(shell: &mut Shell, home: &Path) -> Result<()> {
+    let default = home == nectarine_engine::default_home();
+    let program = if default { "nectarine".to_owned() } else { format!("nectarine --home {}", home.display()) };
+    let steps = [
+        (program.as_str(), "a prompt on this home; then \\d demo.clicks"),
+        ("SELECT * FROM demo.clicks WHERE page = '/thanks' LIMIT 10;", "look at single rows; \\x prints them upright"),
+        ("SELECT * FROM system.extents WHERE table_name = 'clicks';", "the files behind the table"),
+        ("SELECT count(*) FROM 'some/folder/*.parquet';", "your own files, without a table"),
+        ("CREATE TABLE orders AS SELECT * FROM demo.clicks WHERE page = '/thanks';", "keep a result"),
+        ("\\copy (SELECT * FROM demo.users) to 'users.csv'", "take it elsewhere"),
+    ];
+    for (step, why) in steps {
+        let shown = if shell.terminal.colors_rows() && !step.starts_with("nectarine") {
+            highlight(step, State::Plain)
+        } else {
+            step.to_owned()
+        };
+        writeln!(shell.output, "  {shown}")?;
+        writeln!(shell.output, "      {}", painted(shell, Paint::Faint, why))?;
+    }
+    shell.output.flush()?;
+    Ok(())
+}
+
+fn heading(shell: &mut Shell, title: &str) -> Result<()> {
+    let shown = painted(shell, Paint::Strong, title);
+    shell.print_line(&format!("\n{shown}"))
+}
+
+fn say(shell: &mut Shell, text: &str) -> Result<()> {
+    shell.print_line(text)
+}
+
+/// Shows a statement the way it would be typed.
+fn sql(shell: &mut Shell, text: &str) -> Result<()> {
+    let mut shown = if shell.terminal.colors_rows() { highlight(text, State::Plain) } else { text.to_owned() };
+    shown.push(';');
+    let indented: Vec<String> = shown.lines().map(|line| format!("  {line}")).collect();
+    shell.print_line(&indented.join("\n"))
+}
+
+fn answer(shell: &mut Shell, query: &str) -> Result<()> {
+    let view = View { footer: false, ..View::new(Format::Table, true) };
+    if let Some(summary) = shell.print_answer(query, &view, None)? {
+        let line = format!("{}, {}", units::rows(summary.rows), units::duration(summary.elapsed));
+        let shown = painted(shell, Paint::Faint, &line);
+        shell.print_line(&shown)?;
+    }
+    Ok(())
+}
+
+fn run_quietly(shell: &mut Shell, statement: &str) -> Result<()> {
+    shell.fetch(statement).map(drop)
+}
+
+fn painted(shell: &Shell, paint: Paint, text: &str) -> String {
+    if shell.terminal.colors_rows() { paint.on(text) } else { text.to_owned() }
+}

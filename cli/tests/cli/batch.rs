@@ -1,0 +1,302 @@
+//! `-c`, `-f`, standard input, formats, exit codes.
+
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+
+use super::Home;
+
+#[test]
+fn several_statements_print_their_rows_on_stdout_and_all_else_on_stderr() {
+    let ran = Home::new()
+        .run(&["-c", "create table t (a int); insert into t values (1), (2), (3); select sum(a) as s from t"]);
+    assert_eq!(ran.stderr, "CREATE TABLE\nINSERT 3\n");
+    assert_eq!(ran.rows(), "┌───┐\n│ s │\n├───┤\n│ 6 │\n└───┘\n(1 row)\n");
+}
+
+#[test]
+fn every_format_prints_the_same_row() {
+    let home = Home::new();
+    let print = |format: &str| home.run(&["--format", format, "-c", "select 1 as n, 'a|b' as t, null as x"]).rows();
+    assert_eq!(print("csv"), "n,t,x\n1,a|b,\n");
+    assert_eq!(print("tsv"), "n\tt\tx\n1\ta|b\t\n");
+    assert_eq!(print("json"), "[{\"n\":1,\"t\":\"a|b\",\"x\":null}]\n");
+    assert_eq!(print("ndjson"), "{\"n\":1,\"t\":\"a|b\",\"x\":null}\n");
+    assert_eq!(print("markdown"), "|   n | t    | x    |\n|----:|------|------|\n|   1 | a\\|b | NULL |\n");
+    assert!(print("html").contains("<td align=\"right\">1</td><td>a|b</td><td>NULL</td>"));
+    assert!(print("table").contains("│ 1 │ a|b │ NULL │"));
+}
+
+#[test]
+fn quiet_formats_say_nothing_but_rows() {
+    let home = Home::new();
+    let ran = home.run(&["--format", "csv", "--no-header", "-c", "create table t as select 1 as a; select a from t"]);
+    assert_eq!(ran.stderr, "");
+    assert_eq!(ran.rows(), "1\n");
+    let ran = home.run(&["--format", "csv", "-v", "-c", "select 1 as a"]);
+    assert!(ran.stderr.contains("1 row, "), "{}", ran.stderr);
+}
+
+#[test]
+fn scripts_and_texts_run_in_the_order_given() {
+    let home = Home::new();
+    let script = home.file("a.sql", "\u{feff}-- a comment\nselect 'f' as x;\n\\echo from the script\n");
+    let ran = home.run(&["--format", "csv", "--no-header", "-c", "select 'c1'", "-f", &script, "-c", "select 'c2'"]);
+    assert_eq!(ran.rows(), "c1\nf\nfrom the script\nc2\n");
+}
+
+#[test]
+fn standard_input_is_a_script() {
+    let home = Home::new();
+    let ran = home.run_with(&["--format", "csv", "--no-header"], "select 1;\nselect\n  2 -- no semicolon\n");
+    assert_eq!(ran.rows(), "1\n2\n");
+    assert_eq!(home.run_with(&["--format", "csv", "--no-header", "-f", "-"], "select 3").rows(), "3\n");
+    assert_eq!(home.run_with(&[], "").rows(), "");
+    assert_eq!(home.run_with(&[], "-- nothing\n;;\n").rows(), "");
+}
+
+#[test]
+fn statements_of_a_pipe_run_as_they_come() {
+    let home = Home::new();
+    let mut child = home
+        .command()
+        .args(["--format", "csv", "--no-header"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let mut stdout = BufReader::new(child.stdout.take().unwrap());
+    for n in 1..=3 {
+        std::io::Write::write_all(&mut stdin, format!("select {n};\n").as_bytes()).unwrap();
+        let mut line = String::new();
+        stdout.read_line(&mut line).unwrap();
+        assert_eq!(line, format!("{n}\n"));
+    }
+    drop(stdin);
+    assert!(child.wait().unwrap().success());
+}
+
+#[test]
+fn the_first_error_ends_the_run_unless_asked_otherwise() {
+    let home = Home::new();
+    let ran = home.run(&["--format", "csv", "-c", "select 1 as a; select nothing; select 2 as a"]);
+    assert_eq!(ran.stdout, "a\n1\n");
+    assert!(ran.error().starts_with("error: "));
+    let ran = home.run(&["--format", "csv", "--keep-going", "-c", "select 1 as a; select nothing; select 2 as a"]);
+    assert_eq!(ran.stdout, "a\n1\na\n2\n");
+    ran.error();
+}
+
+#[test]
+fn errors_point_at_the_spot_and_name_the_line_of_the_script() {
+    let home = Home::new();
+    let script = home.file("bad.sql", "select 1 as a;\n\nselect 'é',\n       selec\nfrom (values (1)) as t(b);\n");
+    let ran = home.run(&["--format", "csv", "-f", &script]);
+    let stderr = ran.error();
+    let lines: Vec<&str> = stderr.lines().collect();
+    assert!(lines[0].starts_with("error: "), "{stderr}");
+    let at = lines.iter().position(|line| *line == "LINE 2:        selec").unwrap_or_else(|| panic!("{stderr}"));
+    assert_eq!(lines[at + 1], "               ^", "{stderr}");
+    assert!(stderr.contains(&format!("in: {script}, line 3")), "{stderr}");
+    assert!(!stderr.contains('\x1b'), "{stderr}");
+}
+
+#[test]
+fn syntax_errors_point_at_the_spot() {
+    let stderr = Home::new().run(&["-c", "select 1 +, 2"]).error();
+    assert!(stderr.starts_with("error: "), "{stderr}");
+    assert!(stderr.contains("LINE 1: select 1 +, 2\n                  ^"), "{stderr}");
+}
+
+#[test]
+fn unreadable_input_is_named() {
+    let home = Home::new();
+    assert!(home.run(&["-f", "missing.sql"]).error().contains("cannot read 'missing.sql': no such file"));
+    let binary = home.file("binary.sql", b"select 1;\nselect '\xff';");
+    assert!(home.run(&["-f", &binary]).error().contains("line 2 is not UTF-8"));
+    let folder = home.path().display().to_string();
+    assert!(home.run(&["-f", &folder]).error().contains("cannot read"));
+    let looped = home.file("loop.sql", "\\i loop.sql\n");
+    assert!(home.run(&["-f", &looped]).error().contains("deep"));
+}
+
+#[test]
+fn a_reader_that_leaves_ends_the_run_quietly() {
+    let home = Home::new();
+    let mut child = home
+        .command()
+        .args(["--format", "csv", "-c", "select * from generate_series(1, 100000000)"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdout = BufReader::new(child.stdout.take().unwrap());
+    let mut line = String::new();
+    stdout.read_line(&mut line).unwrap();
+    drop(stdout);
+    let ended = child.wait_with_output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&ended.stderr), "");
+    assert_eq!(ended.status.code(), Some(0));
+}
+
+#[test]
+#[cfg(unix)]
+fn ctrl_c_ends_a_script_with_130() {
+    let home = Home::new();
+    let mut child = home
+        .command()
+        .args([
+            "--format",
+            "csv",
+            "-c",
+            "select 1 as a",
+            "-c",
+            "select count(*) from generate_series(1, 100000000000) a",
+        ])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let pid = i32::try_from(child.id()).unwrap();
+    // The first answer says that it has begun to listen.
+    let mut stdout = BufReader::new(child.stdout.take().unwrap());
+    let mut first = String::new();
+    for _ in 0..2 {
+        stdout.read_line(&mut first).unwrap();
+    }
+    assert_eq!(first, "a\n1\n");
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    // SAFETY: kill only sends a signal, to a process that is ours and not yet waited for.
+    assert_eq!(unsafe { libc::kill(pid, libc::SIGINT) }, 0);
+    let ended = child.wait_with_output().unwrap();
+    assert_eq!(ended.status.code(), Some(130));
+    assert_eq!(String::from_utf8_lossy(&ended.stderr), "error: statement cancelled\n");
+}
+
+#[test]
+fn variables_and_commands_work_in_scripts() {
+    let home = Home::new();
+    let script = "\\set t 'my table'\n\\set n 2\n\\pset format csv\n\\pset null -\ncreate table :\"t\" (a int, b text);\n\
+                  insert into :\"t\" values (:n, :'t'), (:n + 1, null);\nselect * from :\"t\" order by a;\n\\q\nselect 'not reached';\n";
+    let ran = home.run_with(&[], script);
+    assert_eq!(ran.rows(), "a,b\n2,my table\n3,-\n");
+    let stderr = home.run(&["-c", "\\tming"]).error();
+    assert!(
+        stderr.contains("error: unknown command '\\tming'") && stderr.contains("did you mean '\\timing'"),
+        "{stderr}"
+    );
+}
+
+#[test]
+fn tables_are_listed_and_described() {
+    let home = Home::new();
+    let data = home.file("data.csv", "a,b\n1,x\n2,y\n");
+    home.run(&[
+        "-c",
+        &format!("create external table ext stored as csv location '{data}' options ('format.has_header' 'true'); create table own (n bigint not null); create view v as select a from ext"),
+    ])
+    .rows();
+    let listed = home.run(&["-c", "\\d"]).rows();
+    for name in ["│ ext ", "│ own ", "│ v "] {
+        assert!(listed.contains(name), "{listed}");
+    }
+    let tables = home.run(&["-c", "\\dt o*"]).rows();
+    assert!(tables.contains("│ own ") && !tables.contains("│ ext "), "{tables}");
+    let views = home.run(&["-c", "\\dv"]).rows();
+    assert!(views.contains("│ v ") && !views.contains("│ own "), "{views}");
+    let described = home.run(&["-c", "\\d ext"]).rows();
+    assert!(
+        described.contains("│ a ") && described.contains("Location: ") && described.contains("Extents: 1"),
+        "{described}"
+    );
+    let described = home.run(&["-c", "\\d own"]).rows();
+    assert!(described.contains("not null"), "{described}");
+    let described = home.run(&["-c", "\\d v"]).rows();
+    assert!(described.starts_with("View ") && described.to_lowercase().contains("select a from ext"), "{described}");
+    for (command, expected) in [
+        ("\\dn", "public"),
+        ("\\l", "nectarine"),
+        ("\\df coun*", "count"),
+        ("\\?", "\\watch"),
+        ("\\h create ext", "STORED AS"),
+    ] {
+        let shown = home.run(&["-c", command]).rows();
+        assert!(shown.contains(expected), "{command}: {shown}");
+    }
+    let stderr = home.run(&["-c", "\\d onw"]).error();
+    assert!(stderr.contains("hint: did you mean 'own'?"), "{stderr}");
+}
+
+#[test]
+fn files_go_in_and_out_relative_to_the_working_folder() {
+    let home = Home::new();
+    home.file("in.csv", "a,b\n1,x\n2,y\n");
+    home.run(&[
+        "-c",
+        "create table t (a bigint, b text)",
+        "-c",
+        "\\copy t from 'in.csv'",
+        "-c",
+        "\\copy (select b from t order by a) to out.csv",
+    ])
+    .rows();
+    assert_eq!(std::fs::read_to_string(home.path().join("out.csv")).unwrap(), "b\nx\ny\n");
+    home.run(&["--format", "csv", "-c", "\\o rows.csv\nselect 1 as a;\n\\o\nselect 2 as a;"]).rows();
+    assert_eq!(std::fs::read_to_string(home.path().join("rows.csv")).unwrap(), "a\n1\n");
+    #[cfg(unix)]
+    assert_eq!(home.run(&["--format", "csv", "-c", "select 1 as a \\g |tr a-z A-Z"]).rows(), "A\n1\n");
+}
+
+#[test]
+fn settings_come_from_flags_and_wrong_ones_are_refused() {
+    let home = Home::new();
+    let stderr = home.run(&["--set", "nectarine.nonsense=1", "-c", "select 1"]).error();
+    assert!(stderr.starts_with("error: ") && stderr.contains("nonsense"), "{stderr}");
+    assert_eq!(home.run(&["--set", "nonsense"]).code, Some(2));
+}
+
+#[test]
+fn a_home_that_cannot_be_one_is_refused() {
+    let home = Home::new();
+    let file = home.file("a-file", "");
+    let ran = assert_cmd::Command::from_std(home.command()).args(["--home", &file, "-c", "select 1"]).output().unwrap();
+    // The flag appears twice here, which is refused too; either way it is no crash.
+    assert!(matches!(ran.status.code(), Some(1 | 2)));
+    let ran = assert_cmd::Command::new(assert_cmd::cargo::cargo_bin!("nectarine"))
+        .args(["--home", &file, "-c", "select 1"])
+        .output()
+        .unwrap();
+    assert_eq!(ran.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&ran.stderr).starts_with("error: "));
+}
+
+#[test]
+fn large_and_deep_statements_are_no_trouble() {
+    let home = Home::new();
+    let wide = format!("select length('{}') as n;", "x".repeat(10 << 20));
+    assert_eq!(home.run_with(&["--format", "csv", "--no-header"], &wide).rows(), format!("{}\n", 10 << 20));
+    let deep = format!("select {}1{};", "(".repeat(20_000), ")".repeat(20_000));
+    let ran = home.run_with(&["--format", "csv", "--no-header"], &deep);
+    assert!(matches!(ran.code, Some(0 | 1)), "{:?} {}", ran.code, ran.stderr);
+}
+
+#[test]
+fn the_demo_runs_again_and_again() {
+    let home = Home::new();
+    let first = home.run(&["demo", "--clicks-per-day", "300"]).rows();
+    assert!(first.contains("4200") && first.contains("4572"), "{first}");
+    let second = home.run(&["demo", "--clicks-per-day", "300"]).rows();
+    assert!(second.contains("4200") && second.contains("4572") && second.contains("earlier run"), "{second}");
+    assert_eq!(
+        home.run(&["--format", "csv", "--no-header", "-c", "select count(*) from demo.clicks"]).rows(),
+        "4572\n"
+    );
+}
+
+#[test]
+fn help_and_version_are_there() {
+    let home = Home::new();
+    let help = home.run(&["--help"]).rows();
+    assert!(help.contains("Examples:") && help.contains("--format") && help.contains("demo"), "{help}");
+    assert!(home.run(&["--version"]).rows().starts_with("nectarine "));
+}

@@ -1,0 +1,208 @@
+//! The prompt on a real terminal.
+
+use rexpect::reader::Options;
+use rexpect::session::{PtySession, spawn_with_options};
+
+use super::Home;
+
+/// Opens a prompt and waits for it.
+fn open(home: &Home, environment: &[(&str, &str)]) -> PtySession {
+    let mut command = home.command();
+    command.env("TERM", "xterm").env("NO_COLOR", "1").env("PAGER", "cat").env("COLUMNS", "100").env("LINES", "30");
+    command.envs(environment.iter().copied());
+    let options = Options::new().timeout_ms(Some(30_000)).strip_ansi_escape_codes(true);
+    let mut terminal = spawn_with_options(command, options).expect("a terminal");
+    terminal.exp_string("nectarine=> ").expect("a prompt");
+    // The reader takes every byte for a character.
+    ask(&mut terminal, "\\pset linestyle ascii");
+    terminal
+}
+
+/// Types without pressing Enter.
+fn type_keys(terminal: &mut PtySession, keys: &str) {
+    terminal.send(keys).expect("keys sent");
+    terminal.flush().expect("keys sent");
+}
+
+/// Sends a line and gives what came before the next prompt.
+#[track_caller]
+fn ask(terminal: &mut PtySession, line: &str) -> String {
+    terminal.send_line(line).expect("a line sent");
+    // The editor shows the prompt again with what is typed: the answer follows the echo of the whole line.
+    let echo = line.split('\t').next().unwrap_or(line);
+    terminal.exp_string(echo).unwrap_or_else(|error| panic!("no echo of {line:?}: {error}"));
+    let mut answer = String::new();
+    loop {
+        let text =
+            terminal.exp_string("nectarine=> ").unwrap_or_else(|error| panic!("no prompt after {line:?}: {error}"));
+        answer.push_str(&text);
+        // Redraws of the same line end at once; a new prompt is followed by nothing until we type.
+        if text.contains('\n') {
+            return answer;
+        }
+    }
+}
+
+fn quit(mut terminal: PtySession) {
+    terminal.send_line("\\q").expect("a line sent");
+    terminal.exp_eof().expect("the end");
+}
+
+#[test]
+fn statements_span_lines_and_answers_tell_rows_and_time() {
+    let home = Home::new();
+    let mut terminal = open(&home, &[]);
+    terminal.send_line("select 40 +").unwrap();
+    terminal.exp_string("nectarine-> ").unwrap();
+    terminal.send_line("  2 as answer;").unwrap();
+    terminal.exp_string("| answer |").unwrap();
+    terminal.exp_string("|     42 |").unwrap();
+    terminal.exp_regex("1 row, [0-9.]+ m?s").unwrap();
+    terminal.exp_string("nectarine=> ").unwrap();
+    terminal.send_line("select 'a").unwrap();
+    terminal.exp_string("nectarine'> ").unwrap();
+    terminal.send_control('c').unwrap();
+    terminal.exp_string("nectarine=> ").unwrap();
+    let answer = ask(&mut terminal, "select 'clean' as x;");
+    assert!(answer.contains("clean"), "{answer}");
+    quit(terminal);
+}
+
+#[test]
+fn errors_do_not_end_the_prompt() {
+    let home = Home::new();
+    let mut terminal = open(&home, &[]);
+    let answer = ask(&mut terminal, "select nothing; select 7 as seven;");
+    assert!(answer.contains("error: ") && answer.contains("|     7 |"), "{answer}");
+    let answer = ask(&mut terminal, "\\nonsense");
+    assert!(answer.contains("unknown command"), "{answer}");
+    quit(terminal);
+}
+
+#[test]
+fn ctrl_c_cancels_the_statement_not_the_shell() {
+    let home = Home::new();
+    let mut terminal = open(&home, &[]);
+    terminal.send_line("select count(*) from generate_series(1, 100000000000);").unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(1500));
+    terminal.send_control('c').unwrap();
+    terminal.exp_string("statement cancelled").unwrap();
+    terminal.exp_string("nectarine=> ").unwrap();
+    let answer = ask(&mut terminal, "select 'still' || ' here' as x;");
+    assert!(answer.contains("still here"), "{answer}");
+    quit(terminal);
+}
+
+#[test]
+fn ctrl_d_leaves() {
+    let home = Home::new();
+    let mut terminal = open(&home, &[]);
+    terminal.send_control('d').unwrap();
+    terminal.exp_eof().unwrap();
+}
+
+#[test]
+fn history_survives_the_session() {
+    let home = Home::new();
+    let mut terminal = open(&home, &[]);
+    terminal.send_line("select 'remember'").unwrap();
+    terminal.exp_string("nectarine-> ").unwrap();
+    ask(&mut terminal, "|| ' me' as x;");
+    quit(terminal);
+    let history = std::fs::read_to_string(home.path().join("home/history")).unwrap();
+    assert!(history.contains("select 'remember'\\n|| ' me' as x;"), "{history}");
+
+    let mut terminal = open(&home, &[]);
+    // Up: what was just typed, \q, and the statement with both of its lines.
+    type_keys(&mut terminal, "\x1b[A\x1b[A\x1b[A");
+    terminal.exp_string("select 'remember'").unwrap();
+    terminal.send_line("").unwrap();
+    terminal.exp_string("| remember me |").unwrap();
+    terminal.exp_string("nectarine=> ").unwrap();
+    quit(terminal);
+}
+
+#[test]
+fn tab_completes_keywords_tables_columns_and_files() {
+    let home = Home::new();
+    home.file("numbers.csv", "n\n11\n22\n");
+    let mut terminal = open(&home, &[]);
+    ask(&mut terminal, "create table visitors (full_name text, age int);");
+    ask(&mut terminal, "insert into visitors values ('Ada Lovelace', 36);");
+    type_keys(&mut terminal, "select * from visi\t v where v.a\t = 36;");
+    terminal.send_line("").unwrap();
+    terminal.exp_string("Ada Lovelace").unwrap();
+    terminal.exp_string("nectarine=> ").unwrap();
+    type_keys(&mut terminal, "sele\t sum(n) as total from 'numb\t';");
+    terminal.send_line("").unwrap();
+    terminal.exp_string("|    33 |").unwrap();
+    terminal.exp_string("nectarine=> ").unwrap();
+    quit(terminal);
+}
+
+#[test]
+fn a_long_answer_goes_through_the_pager() {
+    let home = Home::new();
+    let mut terminal = open(&home, &[("PAGER", "sed 's/^/paged: /'")]);
+    let answer = ask(&mut terminal, "select * from generate_series(1, 500);");
+    assert!(answer.contains("paged: | "), "{answer}");
+    let answer = ask(&mut terminal, "select 1 as one;");
+    assert!(!answer.contains("paged:"), "{answer}");
+    quit(terminal);
+}
+
+#[test]
+fn the_editor_gets_the_statement_and_gives_it_back() {
+    let home = Home::new();
+    let mut terminal = open(&home, &[("EDITOR", "sed -i 's/1/2/'")]);
+    ask(&mut terminal, "select 1 as edited;");
+    let answer = ask(&mut terminal, "\\e");
+    assert!(answer.contains("|      2 |"), "{answer}");
+    quit(terminal);
+}
+
+#[test]
+fn settings_of_the_shell_are_told() {
+    let home = Home::new();
+    let mut terminal = open(&home, &[]);
+    for (line, expected) in [
+        ("\\timing", "timing is off"),
+        ("\\x", "expanded is on"),
+        ("select 5 as five;", "RECORD 1"),
+        ("\\pset null -", "null is '-'"),
+        ("\\conninfo", "home: "),
+        ("\\! echo from the shell", "from the shell"),
+        ("\\dt", "there are no tables"),
+    ] {
+        let answer = ask(&mut terminal, line);
+        assert!(answer.contains(expected), "{line}: {answer}");
+    }
+    quit(terminal);
+}
+
+#[test]
+fn watching_repeats_until_ctrl_c() {
+    let home = Home::new();
+    let mut terminal = open(&home, &[]);
+    terminal.send_line("select 'tick' as t \\watch 0.2").unwrap();
+    for _ in 0..3 {
+        terminal.exp_string("| tick |").unwrap();
+    }
+    terminal.send_control('c').unwrap();
+    terminal.exp_string("nectarine=> ").unwrap();
+    quit(terminal);
+}
+
+#[test]
+fn colours_appear_on_a_terminal_only_when_wanted() {
+    let home = Home::new();
+    let run = |environment: &[(&str, &str)]| {
+        let mut command = home.command();
+        command.args(["-c", "select nothing"]).env("TERM", "xterm");
+        command.envs(environment.iter().copied());
+        let mut terminal = spawn_with_options(command, Options::new().timeout_ms(Some(30_000))).unwrap();
+        terminal.exp_eof().unwrap()
+    };
+    assert!(run(&[]).contains("\x1b[1;31merror:"));
+    assert!(!run(&[("NO_COLOR", "1")]).contains('\x1b'));
+}

@@ -1,0 +1,139 @@
+//! [`CatalogView`]: all tables, schemas and functions at one moment; what a statement plans against.
+//!
+//! Taken at the start of a statement. As long as nobody committed anything, in this process or another, the same view
+//! serves again: one cheap read tells.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use datafusion::execution::FunctionRegistry;
+use datafusion::execution::context::SessionState;
+use datafusion::logical_expr::{DdlStatement, LogicalPlan, ScalarUDF};
+use datafusion::sql::parser::Statement as DFStatement;
+use nectarine_catalog::store::MetadataStore;
+use nectarine_catalog::{CatalogError, Extent, Function, Result, TableDef, TableId, TableName};
+use nectarine_planner::function::{SqlFunction, number_arguments};
+use nectarine_planner::sql::{self, ParseOptions, Statement};
+use parking_lot::Mutex;
+use sqlparser::ast;
+use tokio::sync::OnceCell;
+
+use crate::{EngineError, ErrorKind};
+
+/// Everything that has a name.
+#[derive(Debug, Default)]
+pub(crate) struct CatalogView {
+    pub(crate) version: i64,
+    pub(crate) schemas: Vec<String>,
+    pub(crate) tables: BTreeMap<TableName, Arc<TableDef>>,
+    pub(crate) functions: Vec<Function>,
+    /// The functions, planned at their first use.
+    planned: OnceCell<Vec<Arc<ScalarUDF>>>,
+}
+
+impl CatalogView {
+    /// The functions, ready to be called.
+    pub(crate) async fn functions(&self, template: &SessionState) -> &[Arc<ScalarUDF>] {
+        self.planned.get_or_init(|| plan_functions(&self.functions, template)).await
+    }
+
+    pub(crate) fn table(&self, schema: &str, name: &str) -> Option<&Arc<TableDef>> {
+        self.tables.get(&TableName::new(schema, name))
+    }
+
+    pub(crate) fn has_schema(&self, name: &str) -> bool {
+        self.schemas.iter().any(|schema| schema == name)
+    }
+}
+
+/// Oldest first: a function may call those that were there when it was made. One that cannot be planned any more is left
+/// out; whoever calls it is told that it does not exist.
+async fn plan_functions(functions: &[Function], template: &SessionState) -> Vec<Arc<ScalarUDF>> {
+    let mut state = template.clone();
+    let mut planned = vec![];
+    let mut functions: Vec<&Function> = functions.iter().collect();
+    functions.sort_by_key(|function| function.created_at);
+    for function in functions {
+        match plan_function(&mut state, &function.definition).await {
+            Ok(function) => planned.push(function),
+            Err(error) => tracing::warn!(name = function.name, %error, "cannot plan a stored function"),
+        }
+    }
+    planned
+}
+
+/// The function that a `CREATE FUNCTION` statement describes, made known to `state`.
+pub(crate) async fn plan_function(state: &mut SessionState, definition: &str) -> crate::Result<Arc<ScalarUDF>> {
+    let options = ParseOptions::from(state.config_options().as_ref());
+    let Some(Statement::CreateFunction(create)) = sql::parse(definition, &options)? else {
+        return Err(EngineError::new(ErrorKind::Internal, "a stored function is no CREATE FUNCTION statement"));
+    };
+    let create = ast::Statement::CreateFunction(number_arguments(*create));
+    match state.statement_to_plan(DFStatement::Statement(Box::new(create))).await? {
+        LogicalPlan::Ddl(DdlStatement::CreateFunction(create)) => {
+            let function = Arc::new(SqlFunction::try_new(*create, state)?);
+            state.register_udf(Arc::clone(&function))?;
+            Ok(function)
+        }
+        _ => Err(EngineError::new(ErrorKind::Internal, "a function was planned as something else")),
+    }
+}
+
+/// Extents of one managed table as of one catalog version.
+type Pinned = (i64, Arc<[Arc<Extent>]>);
+
+/// The newest view, kept for the next statement.
+#[derive(Debug)]
+pub(crate) struct CatalogCache {
+    store: Arc<dyn MetadataStore>,
+    view: Mutex<Arc<CatalogView>>,
+    extents: Mutex<HashMap<TableId, Pinned>>,
+}
+
+impl CatalogCache {
+    pub(crate) fn new(store: Arc<dyn MetadataStore>) -> Self {
+        // No committed version is negative, so the first statement loads.
+        let none = CatalogView { version: -1, ..CatalogView::default() };
+        Self { store, view: Mutex::new(Arc::new(none)), extents: Mutex::default() }
+    }
+
+    /// What is committed now.
+    pub(crate) async fn view(&self) -> Result<Arc<CatalogView>> {
+        let version = self.store.catalog_version().await?;
+        let known = Arc::clone(&self.view.lock());
+        if known.version == version {
+            return Ok(known);
+        }
+        // Read after the version: the view may be newer than its version says, never older, and then it is read again.
+        let schemas = self.store.schemas().await?;
+        let tables = self.store.tables().await?;
+        let functions = self.store.functions().await?;
+        let tables = tables.into_iter().map(|table| (table.name.clone(), Arc::new(table))).collect();
+        let view = Arc::new(CatalogView { version, schemas, tables, functions, planned: OnceCell::new() });
+        self.extents.lock().retain(|id, _| view.tables.values().any(|table| table.id == *id));
+        *self.view.lock() = Arc::clone(&view);
+        Ok(view)
+    }
+
+    /// The extents of a managed table, as of now.
+    pub(crate) async fn extents(&self, id: TableId) -> Result<Arc<[Arc<Extent>]>> {
+        let version = self.store.catalog_version().await?;
+        let known = self.extents.lock().get(&id).cloned();
+        if let Some((known_version, extents)) = known
+            && known_version == version
+        {
+            return Ok(extents);
+        }
+        let extents: Arc<[Arc<Extent>]> = self.store.extents(id).await?.into_iter().map(Arc::new).collect();
+        // No extents may mean no rows, or that the table was dropped since the statement began.
+        if extents.is_empty() {
+            let view = self.view.lock().tables.values().find(|table| table.id == id).cloned();
+            let name = view.map_or_else(|| TableName::new("", id.to_string()), |table| table.name.clone());
+            if !self.store.tables().await?.iter().any(|table| table.id == id) {
+                return Err(CatalogError::TableNotFound { name });
+            }
+        }
+        self.extents.lock().insert(id, (version, Arc::clone(&extents)));
+        Ok(extents)
+    }
+}

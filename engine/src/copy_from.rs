@@ -1,0 +1,123 @@
+//! `COPY t FROM 'file'`: the rows of files appended to a table, all or none.
+//!
+//! Columns of CSV files go by position, as in PostgreSQL; those of other formats by name.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use arrow::datatypes::{FieldRef, Schema};
+use datafusion::common::{Column, ScalarValue, TableReference};
+use datafusion::datasource::provider_as_source;
+use datafusion::logical_expr::dml::InsertOp;
+use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, cast, lit};
+use nectarine_catalog::{CatalogError, FileFormatKind, Location, TableDef, TableId, TableKind};
+use nectarine_planner::sql::CopyFrom;
+
+use crate::command::StatementRun;
+use crate::ddl::{normal, reference};
+use crate::managed::now_micros;
+use crate::{EngineError, ErrorKind, Result, external};
+
+pub(crate) async fn plan(run: &StatementRun<'_>, copy: CopyFrom) -> Result<LogicalPlan> {
+    let target_name = reference(&copy.table, run.state.config_options())?;
+    let name = run.table_name(&target_name)?;
+    let Some(target) = run.catalog.view.tables.get(&name).cloned() else {
+        return Err(CatalogError::TableNotFound { name }.into());
+    };
+    if matches!(target.kind, TableKind::View { .. }) {
+        return Err(EngineError::new(ErrorKind::Sql, format!("cannot copy into view \"{}\"", name.name)));
+    }
+    let columns = wanted_columns(run, &copy, &target)?;
+    let source = source(run, &copy, &target, &columns).await?;
+    let by_name: Vec<String> = source.schema.fields().iter().map(|field| field.name().clone()).collect();
+
+    let provider = run.catalog.provider_of(&Arc::new(source)).await?;
+    let rows = LogicalPlanBuilder::scan(TableReference::bare("copied"), provider_as_source(provider), None)?;
+    let target_provider = run.catalog.provider_of(&target).await?;
+    let mut exprs = vec![];
+    for field in target.schema.fields() {
+        let is_wanted = columns.iter().any(|column| column.name() == field.name());
+        let expr = match is_wanted && by_name.contains(field.name()) {
+            true => {
+                let column = Expr::Column(Column::new(Some("copied"), field.name()));
+                match column.get_type(rows.schema())? == *field.data_type() {
+                    true => column,
+                    false => cast(column, field.data_type().clone()),
+                }
+            }
+            false => match target_provider.get_column_default(field.name()) {
+                Some(default) => cast(default.clone(), field.data_type().clone()),
+                None => lit(ScalarValue::try_from(field.data_type())?),
+            },
+        };
+        exprs.push(expr.alias(field.name()));
+    }
+    let rows = rows.project(exprs)?.build()?;
+    Ok(LogicalPlanBuilder::insert_into(rows, target_name, provider_as_source(target_provider), InsertOp::Append)?
+        .build()?)
+}
+
+fn wanted_columns(run: &StatementRun<'_>, copy: &CopyFrom, target: &TableDef) -> Result<Vec<FieldRef>> {
+    if copy.columns.is_empty() {
+        return Ok(target.schema.fields().iter().cloned().collect());
+    }
+    let find = |ident| {
+        let name = normal(ident, run.state.config_options());
+        let found = target.schema.fields().iter().find(|field| *field.name() == name).cloned();
+        found.ok_or_else(|| {
+            EngineError::new(ErrorKind::Sql, format!("column \"{name}\" of \"{}\" does not exist", target.name))
+        })
+    };
+    copy.columns.iter().map(find).collect()
+}
+
+/// The files as a table for this statement only.
+async fn source(run: &StatementRun<'_>, copy: &CopyFrom, target: &TableDef, columns: &[FieldRef]) -> Result<TableDef> {
+    let shared = &run.catalog.shared;
+    let location = Location::parse(&copy.source, &std::env::current_dir()?)?;
+    let mut options: BTreeMap<String, String> = copy.options.iter().cloned().collect();
+    let format = match &copy.format {
+        Some(word) => FileFormatKind::parse(word),
+        None => location
+            .file_kind()
+            .map(|kind| kind.format)
+            .or_else(|| options.remove("format.format").and_then(|word| FileFormatKind::parse(&word))),
+    };
+    // What PostgreSQL reads when nothing is said.
+    let format = format.unwrap_or(FileFormatKind::Csv);
+    let mut found = external::locate_as(shared, run.state, &copy.source, format, options).await?;
+    if format == FileFormatKind::Csv {
+        // By position, with the types of the table: what does not parse is an error, not text.
+        let n_found = found.schema.fields().len();
+        if n_found != columns.len() {
+            return Err(EngineError::new(
+                ErrorKind::Data,
+                format!("\"{}\" has {n_found} columns, \"{}\" takes {}", copy.source, target.name, columns.len()),
+            ));
+        }
+        let fields: Vec<FieldRef> =
+            columns.iter().map(|field| Arc::new(field.as_ref().clone().with_nullable(true))).collect();
+        found.schema = Arc::new(Schema::new(fields));
+        if let TableKind::External(source) = &mut found.kind {
+            source.options.remove("schema_inferred");
+        }
+    } else {
+        let unknown =
+            found.schema.fields().iter().find(|field| !columns.iter().any(|column| column.name() == field.name()));
+        if let Some(unknown) = unknown {
+            return Err(EngineError::new(
+                ErrorKind::Data,
+                format!(
+                    "\"{}\" has a column \"{}\" that \"{}\" does not take",
+                    copy.source,
+                    unknown.name(),
+                    target.name
+                ),
+            )
+            .with_hint("INSERT INTO .. SELECT .. FROM 'file' can choose columns"));
+        }
+    }
+    found.id = TableId::new();
+    found.created_at = now_micros();
+    Ok(found)
+}

@@ -1,0 +1,59 @@
+//! `CREATE FUNCTION`, `DROP FUNCTION`: functions written in SQL, kept as text.
+
+use datafusion::execution::context::SessionState;
+use nectarine_catalog::{CatalogError, Function};
+use sqlparser::ast;
+
+use super::reference;
+use crate::catalog_view::plan_function;
+use crate::command::StatementRun;
+use crate::managed::now_micros;
+use crate::{Answer, EngineError, ErrorKind, Result};
+
+pub(crate) async fn create_function(run: &StatementRun<'_>, create: ast::CreateFunction) -> Result<Answer> {
+    if create.temporary {
+        return Err(EngineError::new(ErrorKind::Unsupported, "temporary functions are not offered"));
+    }
+    let definition = run.text.trim().trim_end_matches(';').to_string();
+    // Planned once now, so that its mistakes are told now.
+    let mut state = SessionState::clone(run.state);
+    let function = plan_function(&mut state, &definition).await?;
+    let name = function.name().to_string();
+    let is_ours = run.catalog.view.functions.iter().any(|function| function.name == name);
+    let template = &run.catalog.shared.template;
+    let is_built_in = template.scalar_functions().contains_key(&name)
+        || template.aggregate_functions().contains_key(&name)
+        || template.window_functions().contains_key(&name);
+    if is_built_in && !is_ours {
+        return Err(EngineError::new(ErrorKind::Sql, format!("function \"{name}\" is built in"))
+            .with_hint("choose another name"));
+    }
+    if is_ours && create.if_not_exists {
+        return Ok(run.noticed("CREATE FUNCTION", format!("function \"{name}\" already exists, skipping")));
+    }
+    let function = Function { name, definition, created_at: now_micros() };
+    run.catalog.shared.store.create_function(&function, create.or_replace).await?;
+    Ok(run.command("CREATE FUNCTION"))
+}
+
+pub(crate) async fn drop_function(run: &StatementRun<'_>, drop: ast::DropFunction) -> Result<Answer> {
+    let tag = "DROP FUNCTION";
+    for function in &drop.func_desc {
+        let name = reference(&function.name, run.state.config_options())?.table().to_string();
+        if run.catalog.view.functions.iter().any(|function| function.name == name) {
+            run.catalog.shared.store.drop_function(&name).await?;
+            continue;
+        }
+        if run.state.scalar_functions().contains_key(&name) || run.state.aggregate_functions().contains_key(&name) {
+            return Err(EngineError::new(
+                ErrorKind::Sql,
+                format!("function \"{name}\" is built in and cannot be dropped"),
+            ));
+        }
+        if !drop.if_exists {
+            return Err(CatalogError::NotFound { what: "function", name }.into());
+        }
+        return Ok(run.noticed(tag, format!("function \"{name}\" does not exist, skipping")));
+    }
+    Ok(run.command(tag))
+}

@@ -1,0 +1,63 @@
+//! `ALTER TABLE .. RENAME TO`, `ALTER TABLE .. SET SCHEMA`, and the same for views.
+
+use datafusion::common::TableReference;
+use nectarine_catalog::{CatalogError, TableKind, TableName};
+use nectarine_planner::sql::{AlterTableRename, AlterTableSetSchema, Relation};
+use sqlparser::ast::ObjectName;
+
+use super::{check_schema, reference};
+use crate::command::StatementRun;
+use crate::{Answer, EngineError, ErrorKind, Result};
+
+pub(crate) async fn rename(run: &StatementRun<'_>, rename: AlterTableRename) -> Result<Answer> {
+    let name = run.table_name(&reference(&rename.table, run.state.config_options())?)?;
+    let given = reference(&rename.new_name, run.state.config_options())?;
+    // A bare new name stays in the schema of the old one, as in PostgreSQL.
+    let to = match &given {
+        TableReference::Bare { table } => TableName::new(name.schema.clone(), table.as_ref()),
+        qualified => run.table_name(qualified)?,
+    };
+    apply(run, rename.relation, name, to, rename.if_exists).await
+}
+
+pub(crate) async fn set_schema(run: &StatementRun<'_>, set: AlterTableSetSchema) -> Result<Answer> {
+    let name = run.table_name(&reference(&set.table, run.state.config_options())?)?;
+    let schema = schema_name(run, &set.schema)?;
+    let to = TableName::new(schema, name.name.clone());
+    apply(run, set.relation, name, to, set.if_exists).await
+}
+
+fn schema_name(run: &StatementRun<'_>, name: &ObjectName) -> Result<String> {
+    match reference(name, run.state.config_options())? {
+        TableReference::Bare { table } => Ok(table.to_string()),
+        _ => Err(EngineError::new(ErrorKind::Sql, format!("\"{name}\" is not the name of a schema"))),
+    }
+}
+
+async fn apply(
+    run: &StatementRun<'_>,
+    relation: Relation,
+    name: TableName,
+    to: TableName,
+    if_exists: bool,
+) -> Result<Answer> {
+    check_schema(&name.schema)?;
+    check_schema(&to.schema)?;
+    let tag = match relation {
+        Relation::Table => "ALTER TABLE",
+        Relation::View => "ALTER VIEW",
+    };
+    let Some(found) = run.catalog.view.tables.get(&name) else {
+        return match if_exists {
+            true => Ok(run.noticed(tag, format!("\"{}\" does not exist, skipping", name.name))),
+            false => Err(CatalogError::TableNotFound { name }.into()),
+        };
+    };
+    if relation == Relation::View && !matches!(found.kind, TableKind::View { .. }) {
+        return Err(
+            EngineError::new(ErrorKind::Sql, format!("\"{}\" is a table", name.name)).with_hint("use ALTER TABLE")
+        );
+    }
+    run.catalog.shared.store.rename_table(found.id, &to).await?;
+    Ok(run.command(tag))
+}

@@ -1,0 +1,47 @@
+//! `CREATE SCHEMA`, `DROP SCHEMA`.
+
+use datafusion::common::SchemaReference;
+use datafusion::logical_expr::{CreateCatalogSchema, DropCatalogSchema};
+use nectarine_catalog::CatalogError;
+
+use super::{check_schema, table};
+use crate::command::StatementRun;
+use crate::{Answer, EngineError, ErrorKind, Result};
+
+pub(crate) async fn create_schema(run: &StatementRun<'_>, create: CreateCatalogSchema) -> Result<Answer> {
+    let tag = "CREATE SCHEMA";
+    // `catalog.schema` arrives as one text.
+    let catalog = &run.state.config_options().catalog.default_catalog;
+    let name = create.schema_name.strip_prefix(&format!("{catalog}.")).unwrap_or(&create.schema_name).to_string();
+    check_schema(&name)?;
+    if run.catalog.view.has_schema(&name) {
+        return match create.if_not_exists {
+            true => Ok(run.noticed(tag, format!("schema \"{name}\" already exists, skipping"))),
+            false => Err(CatalogError::AlreadyExists { what: "schema", name }.into()),
+        };
+    }
+    run.catalog.shared.store.create_schema(&name).await?;
+    Ok(run.command(tag))
+}
+
+pub(crate) async fn drop_schema(run: &StatementRun<'_>, drop: DropCatalogSchema) -> Result<Answer> {
+    let tag = "DROP SCHEMA";
+    let name = match &drop.name {
+        SchemaReference::Bare { schema } => schema.to_string(),
+        SchemaReference::Full { schema, .. } => schema.to_string(),
+    };
+    check_schema(&name)?;
+    if !run.catalog.view.has_schema(&name) {
+        return match drop.if_exists {
+            true => Ok(run.noticed(tag, format!("schema \"{name}\" does not exist, skipping"))),
+            false => Err(CatalogError::NotFound { what: "schema", name }.into()),
+        };
+    }
+    if name == "public" {
+        return Err(EngineError::new(ErrorKind::Sql, "schema \"public\" cannot be dropped"));
+    }
+    for dropped in run.catalog.shared.store.drop_schema(&name, drop.cascade).await? {
+        table::forget_replaced(run, Some(dropped));
+    }
+    Ok(run.command(tag))
+}

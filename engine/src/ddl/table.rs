@@ -1,0 +1,156 @@
+//! `CREATE TABLE`, `CREATE TABLE AS`, `CREATE EXTERNAL TABLE`.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use arrow::datatypes::{Field, Schema};
+use datafusion::common::{Constraint, Result as DataFusionResult};
+use datafusion::logical_expr::{CreateExternalTable, CreateMemoryTable, Expr};
+use datafusion::physical_plan::execute_stream;
+use datafusion::sql::unparser::expr_to_sql;
+use datafusion_datasource::sink::DataSinkExec;
+use nectarine_catalog::{CatalogError, ColumnDefault, TableDef, TableId, TableKind, TableName};
+use nectarine_executor::ExtentSink;
+use parking_lot::Mutex;
+
+use super::check_schema;
+use crate::command::StatementRun;
+use crate::external;
+use crate::managed::{self, CreateCommit, now_micros};
+use crate::statement::coalesced;
+use crate::{Answer, EngineError, ErrorKind, Result, sweep};
+
+/// Creates a managed table, with the rows of a query if there is one.
+pub(crate) async fn create_table(run: &StatementRun<'_>, create: CreateMemoryTable) -> Result<Answer> {
+    if create.temporary {
+        return Err(EngineError::new(ErrorKind::Unsupported, "temporary tables are not offered"));
+    }
+    let name = run.table_name(&create.name)?;
+    let tag = "CREATE TABLE";
+    if let Some(answer) = exists(run, &name, create.if_not_exists, create.or_replace, tag)? {
+        return Ok(answer);
+    }
+    let physical = Box::pin(run.state.create_physical_plan(&create.input)).await?;
+    // Names come from the logical plan, because physical ones may be simplified away; types are those of the rows.
+    let logical = create.input.schema().inner();
+    let rows = physical.schema();
+    let fields = logical.fields().iter().zip(rows.fields());
+    let fields: Vec<Field> = fields
+        .map(|(logical, row)| {
+            let field = logical.as_ref().clone().with_data_type(row.data_type().clone());
+            field.with_nullable(logical.is_nullable() || row.is_nullable())
+        })
+        .collect();
+    let schema = Arc::new(Schema::new_with_metadata(fields, logical.metadata().clone()));
+    unique_names(&schema)?;
+    let format = managed::format_for(&schema);
+    let keys = |wanted: fn(&Constraint) -> Option<&Vec<usize>>| {
+        create.constraints.iter().filter_map(wanted).cloned().collect()
+    };
+    let table = Arc::new(TableDef {
+        id: TableId::new(),
+        name,
+        schema: Arc::clone(&schema),
+        kind: TableKind::Managed { format },
+        defaults: defaults_of(create.column_defaults.iter().map(|(name, expr)| (name, expr)))?,
+        primary_keys: keys(external::primary_key),
+        unique_keys: keys(external::unique_key),
+        definition: Some(run.text.trim().trim_end_matches(';').to_string()),
+        created_at: now_micros(),
+    });
+
+    let commit = Arc::new(CreateCommit {
+        shared: Arc::clone(&run.catalog.shared),
+        table: Arc::clone(&table),
+        replace: create.or_replace,
+        read: run.catalog.pinned_external(),
+        replaced: Mutex::default(),
+    });
+    let target = managed::target(&run.catalog.shared, table.id, format, &schema, run.state.config_options())?;
+    let sink = ExtentSink::new(table.name.to_string(), target, Arc::clone(&commit) as _);
+    let plan = Arc::new(DataSinkExec::new(coalesced(physical), Arc::new(sink), None)) as _;
+    run.record.planned(&plan);
+    run.progress.running(&plan);
+    let stream = execute_stream(plan, run.state.task_ctx())?;
+    datafusion::physical_plan::common::collect(stream).await?;
+    run.progress.done();
+    forget_replaced(run, commit.replaced.lock().take());
+    Ok(run.command(tag))
+}
+
+/// Creates a table over files that others write.
+pub(crate) async fn create_external_table(run: &StatementRun<'_>, create: CreateExternalTable) -> Result<Answer> {
+    if create.temporary {
+        return Err(EngineError::new(ErrorKind::Unsupported, "temporary tables are not offered"));
+    }
+    let name = run.table_name(&create.name)?;
+    let tag = "CREATE EXTERNAL TABLE";
+    if let Some(answer) = exists(run, &name, create.if_not_exists, create.or_replace, tag)? {
+        return Ok(answer);
+    }
+    let mut table = external::describe(&run.catalog.shared, run.state, name, &create).await?;
+    unique_names(&table.schema)?;
+    table.definition = Some(run.text.trim().trim_end_matches(';').to_string());
+    let replaced = run.catalog.shared.store.create_table(&table, &[], create.or_replace).await?;
+    forget_replaced(run, replaced);
+    Ok(run.command(tag))
+}
+
+/// Defaults as text, which outlives the plan.
+pub(crate) fn defaults_of<'a>(
+    defaults: impl Iterator<Item = (&'a String, &'a Expr)>,
+) -> DataFusionResult<Vec<ColumnDefault>> {
+    defaults
+        .map(|(column, expr)| Ok(ColumnDefault { column: column.clone(), sql: expr_to_sql(expr)?.to_string() }))
+        .collect()
+}
+
+/// Files of a table that was replaced go when nobody can be reading them any more.
+pub(super) fn forget_replaced(run: &StatementRun<'_>, replaced: Option<TableDef>) {
+    if let Some(table) = replaced
+        && matches!(table.kind, TableKind::Managed { .. })
+    {
+        sweep::remove_later(run.catalog.shared.home.table(table.id));
+    }
+}
+
+/// An answer if there is nothing to do, an error if the name is taken.
+pub(super) fn exists(
+    run: &StatementRun<'_>,
+    name: &TableName,
+    if_not_exists: bool,
+    or_replace: bool,
+    tag: &str,
+) -> Result<Option<Answer>> {
+    check_schema(&name.schema)?;
+    if if_not_exists && or_replace {
+        return Err(EngineError::new(ErrorKind::Sql, "IF NOT EXISTS and OR REPLACE exclude each other"));
+    }
+    let Some(found) = run.catalog.view.tables.get(name) else { return Ok(None) };
+    let is_view = matches!(found.kind, TableKind::View { .. });
+    if if_not_exists {
+        return Ok(Some(run.noticed(tag, format!("\"{}\" already exists, skipping", name.name))));
+    }
+    if !or_replace {
+        return Err(CatalogError::AlreadyExists {
+            what: if is_view { "view" } else { "table" },
+            name: name.name.clone(),
+        }
+        .into());
+    }
+    if is_view != tag.ends_with("VIEW") {
+        let what = if is_view { "a view" } else { "a table" };
+        return Err(EngineError::new(ErrorKind::Sql, format!("\"{}\" is {what}", name.name))
+            .with_hint("drop it first, or choose another name"));
+    }
+    Ok(None)
+}
+
+pub(super) fn unique_names(schema: &Schema) -> Result<()> {
+    let mut seen = HashSet::new();
+    match schema.fields().iter().find(|field| !seen.insert(field.name())) {
+        Some(twice) => Err(EngineError::new(ErrorKind::Sql, format!("column \"{}\" is there twice", twice.name()))
+            .with_hint("give one of them another name with AS")),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,213 @@
+//! [`Engine`]: one open home, shared by all its sessions.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use datafusion::config::ConfigOptions;
+use datafusion::execution::SessionStateBuilder;
+use datafusion::execution::context::SessionState;
+use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
+use datafusion::execution::memory_pool::{FairSpillPool, TrackConsumersPool};
+use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
+use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
+use datafusion::prelude::SessionConfig;
+use nectarine_catalog::store::{MetadataStore, SqliteStore};
+use nectarine_catalog::{ExtentTracker, ObjectStores, SystemClock};
+use nectarine_executor::{LowerExtentScans, NameScannedFiles};
+
+use crate::catalog_view::CatalogCache;
+use crate::home::Home;
+use crate::query_log::QueryLog;
+use crate::session::Session;
+use crate::settings::{NectarineExtension, NectarineOptions, Settings, parse_size};
+use crate::stores::StoreRegistry;
+use crate::{EngineError, ErrorKind, Result, machine, sweep};
+
+/// Consumers that an out-of-memory error names.
+const CONSUMERS_NAMED: usize = 5;
+
+/// One open home. Cheap to clone.
+#[derive(Clone)]
+pub struct Engine {
+    shared: Arc<Shared>,
+}
+
+/// What all sessions of a home have in common.
+pub(crate) struct Shared {
+    pub(crate) store: Arc<dyn MetadataStore>,
+    pub(crate) object_stores: ObjectStores,
+    pub(crate) tracker: ExtentTracker,
+    pub(crate) catalog: CatalogCache,
+    pub(crate) log: QueryLog,
+    pub(crate) settings: Settings,
+    /// What every session starts from.
+    pub(crate) template: SessionState,
+    /// Last, so that the temporary folder goes after all who write to it.
+    pub(crate) home: Home,
+}
+
+/// Collects what an engine is made of.
+#[derive(Default)]
+pub struct EngineBuilder {
+    home: Option<PathBuf>,
+    settings: Option<Settings>,
+    catalog_name: Option<String>,
+    extend: Option<Box<dyn FnOnce(SessionStateBuilder) -> SessionStateBuilder + Send>>,
+}
+
+impl Engine {
+    /// Starts to build an engine.
+    pub fn builder() -> EngineBuilder {
+        EngineBuilder::default()
+    }
+
+    /// A new client.
+    pub fn session(&self) -> Session {
+        Session::new(Arc::clone(&self.shared))
+    }
+
+    /// The folder it lives in.
+    pub fn home(&self) -> &Path {
+        self.shared.home.root()
+    }
+
+    /// Writes down what is still in memory and closes the home. Running statements fail.
+    pub async fn shutdown(&self) {
+        self.shared.log.flush().await;
+        self.shared.store.close().await;
+    }
+}
+
+impl fmt::Debug for Engine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Engine").field("home", &self.home()).finish()
+    }
+}
+
+impl EngineBuilder {
+    /// Where everything durable lives; made if it is not there.
+    #[must_use]
+    pub fn home(mut self, home: impl Into<PathBuf>) -> Self {
+        self.home = Some(home.into());
+        self
+    }
+
+    /// A home that vanishes with the engine.
+    #[must_use]
+    pub fn in_memory(mut self) -> Self {
+        self.home = None;
+        self
+    }
+
+    /// Settings from file, environment and flags.
+    #[must_use]
+    pub fn settings(mut self, settings: Settings) -> Self {
+        self.settings = Some(settings);
+        self
+    }
+
+    /// The name of the one catalog, `nectarine` unless said otherwise.
+    #[must_use]
+    pub fn catalog_name(mut self, name: impl Into<String>) -> Self {
+        self.catalog_name = Some(name.into());
+        self
+    }
+
+    /// Adds functions, planners or types to what every session starts from.
+    #[must_use]
+    pub fn extend(mut self, extend: impl FnOnce(SessionStateBuilder) -> SessionStateBuilder + Send + 'static) -> Self {
+        self.extend = Some(Box::new(extend));
+        self
+    }
+
+    /// Opens the home.
+    pub async fn open(self) -> Result<Engine> {
+        let home = match &self.home {
+            Some(root) => Home::open(root)?,
+            None => Home::ephemeral()?,
+        };
+        let store: Arc<dyn MetadataStore> = Arc::new(SqliteStore::open(&home.metadata()).await?);
+        let settings = self.settings.unwrap_or_default();
+        let config = session_config(&settings, self.catalog_name.as_deref().unwrap_or("nectarine"))?;
+        let object_stores = ObjectStores::new();
+        let runtime = runtime(&home, config.options(), &object_stores)?;
+
+        let mut rules = PhysicalOptimizer::new().rules;
+        rules.insert(0, Arc::new(LowerExtentScans::new(Arc::clone(&runtime))));
+        rules.push(Arc::new(NameScannedFiles));
+        let mut builder = SessionStateBuilder::new()
+            .with_config(config)
+            .with_runtime_env(runtime)
+            .with_default_features()
+            .with_physical_optimizer_rules(rules);
+        if let Some(extend) = self.extend {
+            builder = extend(builder);
+        }
+        let template = builder.build();
+
+        let tracker = ExtentTracker::new(Arc::clone(&store), object_stores.clone(), Arc::new(SystemClock));
+        let log = QueryLog::start(Arc::clone(&store), options(template.config_options()).query_log_keep);
+        sweep::spawn(home.tables(), Arc::clone(&store));
+        let catalog = CatalogCache::new(Arc::clone(&store));
+        let shared = Shared { store, object_stores, tracker, catalog, log, settings, template, home };
+        Ok(Engine { shared: Arc::new(shared) })
+    }
+}
+
+/// Nectarine's settings in a configuration.
+pub(crate) fn options(config: &ConfigOptions) -> NectarineOptions {
+    config.extensions.get::<NectarineExtension>().map(|extension| extension.0.clone()).unwrap_or_default()
+}
+
+fn session_config(settings: &Settings, catalog_name: &str) -> Result<SessionConfig> {
+    let mut config = SessionConfig::new().with_option_extension(NectarineExtension::default());
+    let options = config.options_mut();
+    options.catalog.default_catalog = catalog_name.to_string();
+    options.catalog.create_default_catalog_and_schema = false;
+    options.catalog.information_schema = true;
+    // Errors point at the position in the statement.
+    options.sql_parser.collect_spans = true;
+    settings.apply(options)?;
+    fit_to_memory(settings, options)?;
+    Ok(config)
+}
+
+/// With little memory, sorts must be able to merge what they spilled: smaller batches and reservations, unless the user
+/// chose them.
+fn fit_to_memory(settings: &Settings, config: &mut ConfigOptions) -> Result<()> {
+    let memory = parse_size("nectarine.memory_limit", &options(config).memory_limit, machine::memory_bytes())?;
+    let n_partitions = config.execution.target_partitions.max(1) as u64;
+    let chosen = |name: &str| settings.source(name) != "default";
+    let share = memory / n_partitions;
+    if share < 256 << 20 && !chosen("datafusion.execution.sort_spill_reservation_bytes") {
+        config.execution.sort_spill_reservation_bytes = (share / 64).min(10 << 20) as usize;
+    }
+    if share < 64 << 20 && !chosen("datafusion.execution.batch_size") {
+        config.set("datafusion.execution.batch_size", "1024").map_err(EngineError::from)?;
+    }
+    Ok(())
+}
+
+fn runtime(home: &Home, config: &ConfigOptions, object_stores: &ObjectStores) -> Result<Arc<RuntimeEnv>> {
+    let ours = options(config);
+    let memory = parse_size("nectarine.memory_limit", &ours.memory_limit, machine::memory_bytes())?;
+    let spill = parse_size("nectarine.spill_limit", &ours.spill_limit, machine::free_disk_bytes(home.root()))?;
+    let consumers = std::num::NonZeroUsize::new(CONSUMERS_NAMED).unwrap_or(std::num::NonZeroUsize::MIN);
+    let pool = TrackConsumersPool::new(FairSpillPool::new(memory as usize), consumers);
+    let disk = DiskManagerBuilder::default()
+        .with_mode(DiskManagerMode::Directories(vec![home.spill()]))
+        .with_max_temp_directory_size(spill);
+    std::fs::create_dir_all(home.spill()).map_err(|error| {
+        EngineError::new(ErrorKind::Configuration, format!("cannot create \"{}\"", home.spill().display()))
+            .with_source(error)
+    })?;
+    let runtime = RuntimeEnvBuilder::new()
+        .with_memory_pool(Arc::new(pool))
+        .with_disk_manager_builder(disk)
+        .with_object_store_registry(Arc::new(StoreRegistry::new(object_stores.clone())))
+        // Extents are pinned by our own snapshots; a listing that never expires would hide new files.
+        .with_object_list_cache_limit(0)
+        .build_arc()?;
+    Ok(runtime)
+}

@@ -1,0 +1,527 @@
+//! From the errors of everything below to [`EngineError`], by type.
+//!
+//! DataFusion wraps: context in context, shared in external, arrow in DataFusion in arrow. The wrappers are walked to
+//! the one error that says what happened; what they add is kept where a user can use it.
+
+use std::error::Error;
+use std::io;
+use std::sync::Arc;
+
+use arrow::error::ArrowError;
+use datafusion::common::{Column, Diagnostic, SchemaError};
+use datafusion::error::DataFusionError;
+use datafusion::parquet::errors::ParquetError;
+use datafusion::sql::sqlparser::parser::ParserError;
+use nectarine_catalog::CatalogError;
+use nectarine_executor::ExecutorError;
+use nectarine_planner::PlannerError;
+use tokio::task::JoinError;
+
+use super::suggest::{did_you_mean, nearest};
+use super::words::{Words, plain, plain_io, words};
+use super::{About, EngineError, ErrorKind};
+
+/// What to do about files that change.
+const AGAIN: &str = "run the statement again";
+
+impl From<DataFusionError> for EngineError {
+    fn from(error: DataFusionError) -> Self {
+        let converted = datafusion(&error);
+        if converted.0.source.is_some() { converted } else { converted.with_source(error) }
+    }
+}
+
+impl From<ArrowError> for EngineError {
+    fn from(error: ArrowError) -> Self {
+        let converted = arrow(&error);
+        if converted.0.source.is_some() { converted } else { converted.with_source(error) }
+    }
+}
+
+impl From<io::Error> for EngineError {
+    fn from(error: io::Error) -> Self {
+        io(&error).with_source(error)
+    }
+}
+
+impl From<object_store::Error> for EngineError {
+    fn from(error: object_store::Error) -> Self {
+        store(&error).with_source(error)
+    }
+}
+
+impl From<PlannerError> for EngineError {
+    fn from(error: PlannerError) -> Self {
+        planner(&error).with_source(error)
+    }
+}
+
+impl From<CatalogError> for EngineError {
+    fn from(error: CatalogError) -> Self {
+        catalog(&error).with_source(error)
+    }
+}
+
+impl From<ExecutorError> for EngineError {
+    fn from(error: ExecutorError) -> Self {
+        executor(&error).with_source(error)
+    }
+}
+
+fn datafusion(error: &DataFusionError) -> EngineError {
+    match error {
+        DataFusionError::Context(text, inner) => in_context(datafusion(inner), text),
+        DataFusionError::Shared(inner) => datafusion(inner),
+        // Later ones are mostly consequences of the first.
+        DataFusionError::Collection(errors) => {
+            errors.first().map_or_else(|| worded(ErrorKind::Internal, "an error without a text"), datafusion)
+        }
+        DataFusionError::Diagnostic(diagnostic, inner) => diagnosed(datafusion(inner), diagnostic),
+        DataFusionError::External(inner) => any(inner.as_ref()),
+        DataFusionError::ArrowError(inner, _) => arrow(inner),
+        DataFusionError::ParquetError(inner) => parquet(inner),
+        DataFusionError::ObjectStore(inner) => store(inner),
+        DataFusionError::IoError(inner) => io(inner),
+        DataFusionError::SQL(inner, _) => parser(inner),
+        DataFusionError::SchemaError(inner, _) => schema(inner),
+        DataFusionError::Plan(text) => plan(text),
+        DataFusionError::NotImplemented(text) => not_implemented(text),
+        DataFusionError::Configuration(text) => worded(ErrorKind::Configuration, text),
+        // How many values EXECUTE gives is a matter of its text.
+        DataFusionError::Execution(text) if text.starts_with("Expected ") && text.contains(" parameters, got ") => {
+            worded(ErrorKind::Sql, text)
+        }
+        DataFusionError::Execution(text) | DataFusionError::Substrait(text) | DataFusionError::Ffi(text) => {
+            worded(ErrorKind::Execution, text)
+        }
+        DataFusionError::ExecutionJoin(inner) => join(inner),
+        DataFusionError::ResourcesExhausted(text) => resources(text),
+        DataFusionError::Internal(text) => internal(text),
+    }
+}
+
+/// Rules and operators of DataFusion put their names around errors, which helps nobody; ours say where it was.
+fn in_context(mut error: EngineError, text: &str) -> EngineError {
+    if text.starts_with("cannot ") {
+        // The file that was found to be wrong says more than the folder it is in.
+        let place = text.split('"').nth(1).unwrap_or(text);
+        if !error.0.message.contains(place) {
+            error.0.message = format!("{text}: {}", error.0.message);
+        }
+        if error.0.kind == ErrorKind::Execution {
+            error.0.kind = ErrorKind::Data;
+        }
+    } else if text.starts_with("view \"") {
+        // Of views on views, the innermost is the one to look at.
+        if !error.0.message.starts_with("view \"") {
+            error.0.message = format!("{text}: {}", error.0.message);
+        }
+        // Positions are in the view's text, not in the statement's.
+        error.0.span = None;
+        error.0.about = None;
+        error.0.position = None;
+    } else if text.starts_with("while ") && error.0.detail.is_none() {
+        error.0.detail = Some(text.to_owned());
+    }
+    error
+}
+
+fn not_implemented(text: &str) -> EngineError {
+    if text.starts_with("Insert into not implemented for this table") {
+        return EngineError::new(ErrorKind::Unsupported, "cannot insert into a view or a table of the system");
+    }
+    worded(ErrorKind::Unsupported, text)
+}
+
+/// An error of unknown type, known after all or by its source.
+fn any(error: &(dyn Error + 'static)) -> EngineError {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        if let Some(known) = known(error) {
+            return known;
+        }
+        next = error.source();
+    }
+    worded(ErrorKind::Execution, &error.to_string())
+}
+
+fn known(error: &(dyn Error + 'static)) -> Option<EngineError> {
+    fn is<'a, E: Error + 'static>(
+        error: &'a (dyn Error + 'static),
+        convert: impl FnOnce(&'a E) -> EngineError,
+    ) -> Option<EngineError> {
+        error.downcast_ref::<E>().map(convert)
+    }
+    is::<EngineError>(error, EngineError::clone)
+        .or_else(|| is(error, datafusion))
+        .or_else(|| is(error, |error: &Arc<DataFusionError>| datafusion(error)))
+        .or_else(|| is(error, catalog))
+        .or_else(|| is(error, planner))
+        .or_else(|| is(error, executor))
+        .or_else(|| is(error, arrow))
+        .or_else(|| is(error, parquet))
+        .or_else(|| is(error, store))
+        .or_else(|| is(error, io))
+        .or_else(|| is(error, join))
+}
+
+fn worded(kind: ErrorKind, text: &str) -> EngineError {
+    let Words { message, detail, hint } = words(text);
+    let mut error = EngineError::new(kind, message);
+    error.0.detail = detail;
+    error.0.hint = hint;
+    error
+}
+
+/// What DataFusion adds for people: positions, and advice. Its message is often shorter than the error's own.
+fn diagnosed(mut error: EngineError, diagnostic: &Diagnostic) -> EngineError {
+    error.0.span = error.0.span.or(diagnostic.span).or_else(|| diagnostic.notes.iter().find_map(|note| note.span));
+    if error.kind() == ErrorKind::Sql && error.0.about.is_none() && !diagnostic.message.is_empty() {
+        let before = std::mem::replace(&mut error.0.message, plain(&diagnostic.message));
+        // Where there is advice, the longer text says nothing more.
+        if error.0.detail.is_none() && diagnostic.helps.is_empty() && before != error.0.message {
+            error.0.detail = Some(before);
+        }
+    }
+    if error.0.hint.is_none() {
+        error.0.hint = diagnostic.helps.first().map(|help| plain(&help.message));
+    }
+    error
+}
+
+fn parser(error: &ParserError) -> EngineError {
+    match error {
+        ParserError::TokenizerError(text) | ParserError::ParserError(text) => {
+            // The one place where sqlparser tells the position.
+            let (text, span) = match text.rsplit_once(" at Line: ") {
+                Some((before, position)) => (before, position.split_once(", Column: ")),
+                None => (text.as_str(), None),
+            };
+            let mut error = worded(ErrorKind::Sql, text);
+            error.0.message.insert_str(0, "syntax error: ");
+            error.0.span = span.and_then(|(line, column)| {
+                let start =
+                    datafusion::common::Location { line: line.parse().ok()?, column: column.trim().parse().ok()? };
+                Some(datafusion::common::Span::new(start, start))
+            });
+            error
+        }
+        ParserError::RecursionLimitExceeded => {
+            EngineError::new(ErrorKind::Sql, "statement is too complex: it is nested too deep")
+        }
+    }
+}
+
+/// Planning errors are text only. Those that matter most are told by their form.
+fn plan(text: &str) -> EngineError {
+    let clauses = [("Insert-on", "ON .."), ("Insert-returning", "RETURNING"), ("Insert-ignore", "IGNORE")];
+    if let Some((_, clause)) = clauses.iter().find(|(start, _)| text.starts_with(start)) {
+        return EngineError::new(ErrorKind::Unsupported, format!("INSERT .. {clause} is not supported"));
+    }
+    let mut error = worded(ErrorKind::Sql, text);
+    let between = |before: &str, after: &str| {
+        let (name, rest) = text.strip_prefix(before)?.split_once('\'')?;
+        rest.starts_with(after).then(|| name.to_owned())
+    };
+    if let Some(name) = between("table '", " not found") {
+        error.0.message = format!("table \"{}\" does not exist", last_part(&name));
+        error.0.about = Some(About::MissingTable(name));
+    } else if let Some(name) = between("Invalid function '", "").or_else(|| between("table function '", " not found")) {
+        error.0.message = format!("function \"{name}\" does not exist");
+        // DataFusion always has a suggestion, however far off.
+        error.0.hint = None;
+        error.0.about = Some(About::MissingFunction(name));
+    } else if let Some((_, candidates)) = text.split_once("Candidate functions:") {
+        // A call with arguments that do not fit. What was tried for each candidate is of no use to anyone.
+        let candidates: Vec<_> = candidates.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+        let message = error.0.message.split(", errors: ").next().unwrap_or_default().to_owned();
+        error.0.message = message;
+        error.0.detail = Some(format!("candidates: {}", candidates.join(", ")));
+        error.0.hint = Some("cast the arguments to the types of a candidate".to_owned());
+        error.0.about =
+            candidates.first().and_then(|call| call.split('(').next()).map(|name| About::Name(name.to_owned()));
+    }
+    error
+}
+
+fn last_part(name: &str) -> &str {
+    name.rsplit('.').next().unwrap_or(name)
+}
+
+fn schema(error: &SchemaError) -> EngineError {
+    const SHOWN_MAX: usize = 20;
+    let text = match error {
+        SchemaError::FieldNotFound { field, valid_fields } => {
+            let mut error = EngineError::new(ErrorKind::Sql, format!("column \"{}\" does not exist", shown(field)));
+            let names = || valid_fields.iter().map(Column::name);
+            if let Some(meant) = nearest(field.name(), names()) {
+                error = error.with_hint(did_you_mean(field.name(), meant));
+            } else if field.relation.is_none() && field.name().eq_ignore_ascii_case("default") {
+                error = error.with_hint("DEFAULT is not offered as a value: leave the column out of the list instead");
+            }
+            if !valid_fields.is_empty() {
+                let more = if valid_fields.len() > SHOWN_MAX { ", .." } else { "" };
+                let shown: Vec<_> = valid_fields.iter().take(SHOWN_MAX).map(shown).collect();
+                error = error.with_detail(format!("there are: {}{more}", shown.join(", ")));
+            }
+            error.0.about = Some(About::Column(field.name().to_owned()));
+            error.0.span = field.spans().first();
+            return error;
+        }
+        SchemaError::AmbiguousReference { field } => {
+            let mut error = EngineError::new(ErrorKind::Sql, format!("column \"{}\" is ambiguous", shown(field)))
+                .with_hint(format!("several tables have it: put a table before it, as in t.{}", field.name()));
+            error.0.about = Some(About::Column(field.name().to_owned()));
+            error.0.span = field.spans().first();
+            return error;
+        }
+        SchemaError::DuplicateQualifiedField { qualifier, name } => {
+            format!("column \"{}.{name}\" is there twice", qualifier.table())
+        }
+        SchemaError::DuplicateUnqualifiedField { name } => format!("column \"{name}\" is there twice"),
+    };
+    EngineError::new(ErrorKind::Sql, text).with_hint("give one of them another name with AS")
+}
+
+fn shown(column: &Column) -> String {
+    match &column.relation {
+        Some(relation) => format!("{}.{}", relation.table(), column.name),
+        None => column.name.clone(),
+    }
+}
+
+fn resources(text: &str) -> EngineError {
+    let mut error = worded(ErrorKind::Resources, text);
+    // The consumers are on lines of their own, then comes what was asked for.
+    let asked = text.lines().map(str::trim).rev().find(|line| line.contains("Failed to allocate"));
+    match asked {
+        Some(asked) => {
+            let asked = plain(asked.trim_start_matches("Error: "));
+            error.0.message = "not enough memory to finish the statement".to_owned();
+            error.0.detail = Some(match text.split_once("as:\n").and_then(|(_, rest)| rest.rsplit_once("\nError: ")) {
+                Some((consumers, _)) => format!("{asked}\nlargest consumers:\n{consumers}"),
+                None => asked,
+            });
+            error.with_hint("raise the bound (start with --set memory_limit=..), lower datafusion.execution.target_partitions, or ask for less")
+        }
+        None if text.contains("disk") => error.with_hint(
+            "raise the bound (start with --set spill_limit=..), free space in the home's tmp folder, or ask for less",
+        ),
+        None => error,
+    }
+}
+
+fn internal(text: &str) -> EngineError {
+    // DataFusion's writers drop the cause.
+    if text.contains("encountered while finalizing writes")
+        || text.contains("encountered during writing to ObjectStore")
+    {
+        return EngineError::new(ErrorKind::Io, "cannot finish writing the files")
+            .with_hint("look whether the place may be written to and has space left");
+    }
+    let words = words(text);
+    // What DataFusion says of bytes that are no Arrow file.
+    if text.starts_with("Failed to parse Arrow file as either") {
+        let mut error = EngineError::new(ErrorKind::Data, "not a readable arrow file");
+        error.0.detail = words.detail;
+        return error;
+    }
+    let mut error = EngineError::new(ErrorKind::Internal, format!("internal error: {}", words.message));
+    error.0.detail = words.detail;
+    error.with_hint("this is a bug in nectarine: please report it together with the statement")
+}
+
+fn join(error: &JoinError) -> EngineError {
+    if error.is_cancelled() {
+        return EngineError::new(ErrorKind::Cancelled, "statement was cancelled");
+    }
+    internal("a task of the statement panicked")
+}
+
+fn arrow(error: &ArrowError) -> EngineError {
+    match error {
+        ArrowError::ExternalError(inner) => any(inner.as_ref()),
+        ArrowError::IoError(_, inner) => io(inner),
+        ArrowError::DivideByZero => EngineError::new(ErrorKind::Execution, "division by zero")
+            .with_hint("divide by nullif(x, 0) to get NULL instead"),
+        ArrowError::CastError(text) => {
+            worded(ErrorKind::Execution, text).with_hint("use TRY_CAST to get NULL for values that do not fit")
+        }
+        // Arrow says this of values in expressions as well as in files; a scan puts the file's name around the latter.
+        ArrowError::ParseError(text) | ArrowError::ComputeError(text) | ArrowError::InvalidArgumentError(text) => {
+            worded(ErrorKind::Execution, text)
+        }
+        ArrowError::ArithmeticOverflow(text) => worded(
+            ErrorKind::Execution,
+            &format!("arithmetic overflow: {}", text.trim_start_matches("Overflow happened on: ")),
+        )
+        .with_hint("cast to a wider type first"),
+        ArrowError::CsvError(text)
+        | ArrowError::JsonError(text)
+        | ArrowError::AvroError(text)
+        | ArrowError::IpcError(text)
+        | ArrowError::ParquetError(text) => worded(ErrorKind::Data, text),
+        ArrowError::MemoryError(text) => worded(ErrorKind::Resources, text),
+        ArrowError::NotYetImplemented(text) => worded(ErrorKind::Unsupported, text),
+        ArrowError::SchemaError(text) | ArrowError::CDataInterface(text) => worded(ErrorKind::Execution, text),
+        ArrowError::DictionaryKeyOverflowError
+        | ArrowError::RunEndIndexOverflowError
+        | ArrowError::OffsetOverflowError(_) => worded(ErrorKind::Execution, &error.to_string())
+            .with_hint("a column became too large for one batch: lower datafusion.execution.batch_size"),
+    }
+}
+
+fn parquet(error: &ParquetError) -> EngineError {
+    match error {
+        ParquetError::External(inner) => match any(inner.as_ref()) {
+            error if error.kind() == ErrorKind::Execution => worded(ErrorKind::Data, error.message()),
+            error => error,
+        },
+        ParquetError::NYI(text) => worded(ErrorKind::Unsupported, text),
+        other => {
+            let mut error = worded(ErrorKind::Data, &other.to_string());
+            error.0.message.insert_str(0, "not a readable parquet file: ");
+            error
+        }
+    }
+}
+
+fn store(error: &object_store::Error) -> EngineError {
+    use object_store::Error as E;
+    let text = match error {
+        E::NotFound { path, .. } => {
+            return EngineError::new(ErrorKind::Data, format!("file \"{path}\" does not exist"));
+        }
+        E::PermissionDenied { path, .. } => format!("not allowed to read \"{path}\""),
+        E::Unauthenticated { path, .. } => format!("no valid credentials to read \"{path}\""),
+        E::Precondition { path, .. } | E::NotModified { path, .. } => {
+            return changed(path);
+        }
+        E::AlreadyExists { path, .. } => format!("file \"{path}\" already exists"),
+        E::JoinError { source } => return join(source),
+        E::Generic { source, .. } | E::NotSupported { source } => {
+            // The stores put the cause at the end of a chain of their own types.
+            let mut cause: &(dyn Error + 'static) = source.as_ref();
+            while let Some(next) = cause.source() {
+                cause = next;
+            }
+            if let Some(cause) = cause.downcast_ref::<io::Error>() {
+                return io(cause).with_detail(plain(&error.to_string()));
+            }
+            // A file that is shorter than it was.
+            let text = cause.to_string();
+            if let Some((_, place)) = text.split_once("ut of range of file ") {
+                return changed(place.split(", expected: ").next().unwrap_or(place));
+            }
+            return worded(ErrorKind::Io, &cause.to_string()).with_detail(plain(&error.to_string()));
+        }
+        other => return worded(ErrorKind::Io, &other.to_string()),
+    };
+    EngineError::new(ErrorKind::Io, text)
+}
+
+fn changed(location: &str) -> EngineError {
+    EngineError::new(ErrorKind::Data, format!("file \"{location}\" changed while it was being read")).with_hint(AGAIN)
+}
+
+fn io(error: &io::Error) -> EngineError {
+    if let Some(inner) = error.get_ref()
+        && let Some(known) = known(inner)
+    {
+        return known;
+    }
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
+            EngineError::new(ErrorKind::Resources, plain_io(error))
+                .with_hint("free some space, or put the home elsewhere with --home")
+        }
+        io::ErrorKind::OutOfMemory => EngineError::new(ErrorKind::Resources, plain_io(error)),
+        io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof => EngineError::new(ErrorKind::Data, plain_io(error)),
+        _ => EngineError::new(ErrorKind::Io, plain_io(error)),
+    }
+}
+
+fn planner(error: &PlannerError) -> EngineError {
+    let kind = match error {
+        PlannerError::Refused { .. } | PlannerError::AppendOnly { .. } => ErrorKind::Unsupported,
+        _ => ErrorKind::Sql,
+    };
+    let mut converted = EngineError::new(kind, error.to_string());
+    converted.0.position = error.position();
+    converted.0.hint = error.hint().map(str::to_owned);
+    converted
+}
+
+fn catalog(error: &CatalogError) -> EngineError {
+    let text = error.to_string();
+    match error {
+        CatalogError::TableNotFound { name } => {
+            // In the words that a query gets.
+            let mut converted = EngineError::new(ErrorKind::Sql, format!("table \"{}\" does not exist", name.name));
+            converted.0.about = Some(About::MissingTable(name.to_string()));
+            converted
+        }
+        CatalogError::NotFound { what: "function", name } => {
+            let mut converted = EngineError::new(ErrorKind::Sql, text);
+            converted.0.about = Some(About::MissingFunction(name.clone()));
+            converted
+        }
+        CatalogError::AlreadyExists { .. } | CatalogError::NotFound { .. } | CatalogError::InvalidLocation { .. } => {
+            EngineError::new(ErrorKind::Sql, text)
+        }
+        CatalogError::SchemaNotEmpty { .. } => {
+            EngineError::new(ErrorKind::Sql, text).with_hint("DROP SCHEMA .. CASCADE drops what is in it")
+        }
+        CatalogError::NewerFormat { .. } => {
+            EngineError::new(ErrorKind::Configuration, text).with_hint("use the newer version, or another home")
+        }
+        CatalogError::Store { source, .. } => caused(EngineError::new(ErrorKind::Io, text), source.as_ref()),
+        CatalogError::Damaged { .. } => EngineError::new(ErrorKind::Io, text),
+        CatalogError::Location { source, .. } => about_file(text, source.as_ref()),
+        CatalogError::NoFiles { .. } => EngineError::new(ErrorKind::Data, text),
+        CatalogError::Changed { .. } => EngineError::new(ErrorKind::Data, text).with_hint(AGAIN),
+        _ => EngineError::new(ErrorKind::Io, text),
+    }
+}
+
+fn executor(error: &ExecutorError) -> EngineError {
+    let text = error.to_string();
+    match error {
+        ExecutorError::SchemaMismatch { .. } => EngineError::new(ErrorKind::Data, text),
+        ExecutorError::Write { source, .. } => about_file(text, source.as_ref()),
+        _ => EngineError::new(ErrorKind::Io, text),
+    }
+}
+
+/// `text` names the file, `source` says what is wrong with it. A full disk stays a matter of resources; a value that
+/// does not parse becomes a matter of data, as it came from a file.
+fn about_file(text: String, source: &(dyn Error + 'static)) -> EngineError {
+    let mut cause = any(source);
+    // These name the file themselves.
+    if cause.hint() == Some(AGAIN) {
+        return cause;
+    }
+    if cause.message().starts_with("file \"") && cause.message().ends_with("\" does not exist") {
+        cause.0.message = "no such file".to_owned();
+    }
+    let kind = match cause.kind() {
+        kind @ (ErrorKind::Resources
+        | ErrorKind::Cancelled
+        | ErrorKind::Internal
+        | ErrorKind::Unsupported
+        | ErrorKind::Io) => kind,
+        _ => ErrorKind::Data,
+    };
+    with_cause(EngineError::new(kind, text), cause)
+}
+
+fn caused(error: EngineError, source: &(dyn Error + 'static)) -> EngineError {
+    with_cause(error, any(source))
+}
+
+fn with_cause(mut error: EngineError, cause: EngineError) -> EngineError {
+    error.0.message = format!("{}: {}", error.0.message, cause.message());
+    error.0.detail = cause.0.detail.clone();
+    error.0.hint = cause.0.hint.clone();
+    error
+}

@@ -1,0 +1,72 @@
+//! [`EngineError::locate`]: where in the text an error is, and what may have been meant.
+
+use nectarine_planner::sql::{find_name, offset_of};
+
+use super::suggest::{did_you_mean, nearest};
+use super::{About, EngineError};
+
+/// Names that a statement could have meant.
+#[derive(Clone, Debug, Default)]
+pub struct NameHints {
+    /// Schema and name of tables and views.
+    pub tables: Vec<(String, String)>,
+    /// Functions of all kinds.
+    pub functions: Vec<String>,
+}
+
+impl EngineError {
+    /// Adds the position in `sql`, and a name that is near to one that was not found. For errors about `sql` itself:
+    /// those about a view inside of it have positions in another text.
+    #[must_use]
+    pub fn locate(mut self, sql: &str, names: &NameHints) -> Self {
+        let inner = &mut self.0;
+        let span = inner.span.take();
+        if inner.position.is_none() {
+            inner.position = span.and_then(|span| offset_of(sql, span.start.line, span.start.column));
+            // The span of a long expression starts at its first word. A name is better looked for.
+            if let Some(about) = &inner.about
+                && !inner.position.is_some_and(|at| names_it(&sql[at..], about))
+            {
+                inner.position = find_name(sql, about.last_part()).or(inner.position);
+            }
+        }
+        match &inner.about {
+            Some(About::MissingTable(_)) if inner.hint.is_none() => {
+                inner.hint = inner.about.as_ref().and_then(|about| table_meant(about.last_part(), names));
+            }
+            // DataFusion finds window functions only where there is a window.
+            Some(About::MissingFunction(name)) if names.functions.contains(name) => {
+                inner.message = format!("function \"{name}\" needs an OVER clause");
+                inner.hint = Some(format!("write {name}(..) OVER (..)"));
+            }
+            Some(About::MissingFunction(name)) if inner.hint.is_none() => {
+                let meant = nearest(name, names.functions.iter().map(String::as_str));
+                inner.hint = meant.map(|meant| did_you_mean(name, meant));
+            }
+            _ => {}
+        }
+        self
+    }
+}
+
+fn table_meant(name: &str, names: &NameHints) -> Option<String> {
+    // The right name in another schema is the best guess.
+    if let Some((schema, table)) = names.tables.iter().find(|(_, table)| table == name) {
+        return Some(format!("did you mean \"{schema}.{table}\"?"));
+    }
+    nearest(name, names.tables.iter().map(|(_, table)| table.as_str())).map(|meant| did_you_mean(name, meant))
+}
+
+impl About {
+    fn last_part(&self) -> &str {
+        let (Self::MissingTable(name) | Self::MissingFunction(name) | Self::Column(name) | Self::Name(name)) = self;
+        name.rsplit('.').next().unwrap_or(name)
+    }
+}
+
+/// Whether `text` begins with the name it is about, quoted or qualified as it may be.
+fn names_it(text: &str, about: &About) -> bool {
+    let end = text.find(|c: char| !c.is_alphanumeric() && !"_.\"`$".contains(c)).unwrap_or(text.len());
+    let name = text[..end].rsplit('.').next().unwrap_or_default();
+    name.trim_matches(['"', '`']).eq_ignore_ascii_case(about.last_part())
+}

@@ -1,0 +1,49 @@
+//! Who decides: the home, sessions, and the life of a statement from text to rows.
+//!
+//! ```text
+//!   Engine    one open home: metadata store, memory, object stores, settings
+//!   Session   one client: its settings, current schema, prepared statements
+//!   Answer    rows of one statement, with progress and notices
+//! ```
+//!
+//! This crate is the only one that composes the others; `cli` and `tests` know nothing below it.
+
+mod answer;
+mod broken_view;
+mod catalog_view;
+mod command;
+mod copy_from;
+mod ddl;
+mod engine;
+mod error;
+mod external;
+mod external_insert;
+mod home;
+mod machine;
+mod managed;
+mod metrics;
+mod names;
+mod progress;
+mod query_log;
+mod record;
+mod redact;
+mod rows;
+mod session;
+mod settings;
+mod show;
+mod statement;
+mod stores;
+mod sweep;
+mod system;
+
+pub use answer::{Answer, AnswerKind, Notice};
+pub use engine::{Engine, EngineBuilder};
+pub use error::{EngineError, ErrorKind, NameHints, Result};
+pub use home::default_home;
+pub use names::Names;
+pub use progress::{Progress, ProgressSnapshot};
+pub use session::Session;
+pub use settings::{SettingDoc, Settings};
+
+// The text of statements is the planner's business; those who read scripts need only these.
+pub use nectarine_planner::sql::{is_complete, split_statements};

@@ -1,0 +1,82 @@
+//! [`QueryLog`]: every statement leaves a record in `system.queries`.
+//!
+//! One task owns the log and writes in batches; a statement only sends a message. A log that cannot be written never
+//! fails a statement.
+
+use std::sync::Arc;
+
+use nectarine_catalog::store::{MetadataStore, QueryRecord};
+use tokio::sync::{mpsc, oneshot};
+
+/// Records written in one transaction at the most.
+const BATCH_MAX: usize = 256;
+/// Records that may wait; when the disk is that far behind, records are dropped, statements are not slowed.
+const QUEUE_MAX: usize = 16_384;
+/// Longer statements are cut in the log.
+const SQL_BYTES_MAX: usize = 64 * 1024;
+
+enum Message {
+    Record(Box<QueryRecord>),
+    Flush(oneshot::Sender<()>),
+}
+
+/// A handle to the log.
+#[derive(Debug, Clone)]
+pub(crate) struct QueryLog {
+    sender: mpsc::Sender<Message>,
+}
+
+impl QueryLog {
+    /// Starts the task that owns the log.
+    pub(crate) fn start(store: Arc<dyn MetadataStore>, keep: usize) -> Self {
+        let (sender, receiver) = mpsc::channel(QUEUE_MAX);
+        tokio::spawn(own(store, keep, receiver));
+        Self { sender }
+    }
+
+    /// Adds or replaces a record, soon.
+    pub(crate) fn write(&self, mut record: QueryRecord) {
+        truncate(&mut record.sql, SQL_BYTES_MAX);
+        if self.sender.try_send(Message::Record(Box::new(record))).is_err() {
+            tracing::debug!("the query log is full or closed; a record is lost");
+        }
+    }
+
+    /// Waits until all that was written before is in the store.
+    pub(crate) async fn flush(&self) {
+        let (done, is_done) = oneshot::channel();
+        if self.sender.send(Message::Flush(done)).await.is_ok() {
+            let _ = is_done.await;
+        }
+    }
+}
+
+async fn own(store: Arc<dyn MetadataStore>, keep: usize, mut receiver: mpsc::Receiver<Message>) {
+    let mut messages = Vec::with_capacity(BATCH_MAX);
+    while receiver.recv_many(&mut messages, BATCH_MAX).await > 0 {
+        let mut records = vec![];
+        let mut waiting = vec![];
+        for message in messages.drain(..) {
+            match message {
+                Message::Record(record) => records.push(*record),
+                Message::Flush(done) => waiting.push(done),
+            }
+        }
+        if !records.is_empty()
+            && let Err(error) = store.log_queries(&records, keep).await
+        {
+            tracing::warn!(%error, "cannot write the query log");
+        }
+        for done in waiting {
+            let _ = done.send(());
+        }
+    }
+}
+
+fn truncate(text: &mut String, bytes: usize) {
+    if text.len() > bytes {
+        let end = (0..=bytes).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
+        text.truncate(end);
+        text.push('…');
+    }
+}

@@ -1,0 +1,105 @@
+//! [`Record`]: one statement's line in the query log, from start to end.
+//!
+//! Dropped before it was ended, it says `cancelled`: that is what dropping an answer means.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use datafusion::physical_plan::ExecutionPlan;
+use nectarine_catalog::QueryId;
+use nectarine_catalog::store::QueryRecord;
+use parking_lot::Mutex;
+
+use crate::EngineError;
+use crate::managed::now_micros;
+use crate::metrics::PlanMetrics;
+use crate::query_log::QueryLog;
+use crate::redact::redact;
+
+/// A statement that is being recorded. Clones are the same record.
+#[derive(Clone)]
+pub(crate) struct Record {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    log: QueryLog,
+    started: Instant,
+    state: Mutex<State>,
+}
+
+struct State {
+    record: QueryRecord,
+    plan: Option<Arc<dyn ExecutionPlan>>,
+    ended: bool,
+}
+
+impl Record {
+    pub(crate) fn start(log: &QueryLog, query_id: QueryId, sql: &str, user_name: &str) -> Self {
+        let record = QueryRecord {
+            query_id,
+            started_at: now_micros(),
+            user_name: user_name.to_string(),
+            sql: redact(sql.trim()),
+            state: "running".to_string(),
+            error: None,
+            elapsed_ms: None,
+            cpu_ms: None,
+            rows_returned: None,
+            bytes_scanned: None,
+            planning_ms: None,
+        };
+        log.write(record.clone());
+        let state = Mutex::new(State { record, plan: None, ended: false });
+        Self { shared: Arc::new(Shared { log: log.clone(), started: Instant::now(), state }) }
+    }
+
+    pub(crate) fn query_id(&self) -> QueryId {
+        self.shared.state.lock().record.query_id
+    }
+
+    /// The plan is ready; its metrics count from now on.
+    pub(crate) fn planned(&self, plan: &Arc<dyn ExecutionPlan>) {
+        let mut state = self.shared.state.lock();
+        state.record.planning_ms = Some(milliseconds(self.shared.started));
+        state.plan = Some(Arc::clone(plan));
+    }
+
+    pub(crate) fn finished(&self, rows: u64) {
+        self.shared.end("finished", None, Some(rows));
+    }
+
+    pub(crate) fn failed(&self, error: &EngineError) {
+        self.shared.end("failed", Some(error.to_string()), None);
+    }
+}
+
+impl Shared {
+    fn end(&self, outcome: &str, error: Option<String>, rows: Option<u64>) {
+        let mut state = self.state.lock();
+        if std::mem::replace(&mut state.ended, true) {
+            return;
+        }
+        let metrics = state.plan.take().map(|plan| PlanMetrics::of(plan.as_ref()));
+        let record = &mut state.record;
+        record.state = outcome.to_string();
+        record.error = error;
+        record.elapsed_ms = Some(milliseconds(self.started));
+        record.rows_returned = rows.map(|rows| rows as i64);
+        if let Some(metrics) = metrics {
+            record.cpu_ms = Some(metrics.compute.as_secs_f64() * 1000.0);
+            record.bytes_scanned = Some(metrics.bytes_scanned as i64);
+        }
+        self.log.write(record.clone());
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        self.end("cancelled", None, None);
+    }
+}
+
+fn milliseconds(since: Instant) -> f64 {
+    since.elapsed().as_secs_f64() * 1000.0
+}

@@ -1,0 +1,346 @@
+//! Settings: typed, documented where declared, layered.
+//!
+//! ```text
+//!   defaults  <  nectarine.toml in the home  <  environment (NECTARINE_MEMORY_LIMIT)  <  flags  <  SET nectarine.x = ..
+//! ```
+//!
+//! DataFusion's own settings (`datafusion.*`) take the same way. An unknown name is refused, with the nearest known one.
+
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use datafusion::common::extensions_options;
+use datafusion::config::{ConfigEntry, ConfigExtension, ConfigOptions, ExtensionOptions};
+
+use crate::{EngineError, ErrorKind, Result};
+
+extensions_options! {
+    /// Nectarine's own settings. Doc comments are the user's manual.
+    pub struct NectarineOptions {
+        /// Memory that all statements of this process may use together: a size such as `8GB`, or a share of the machine's
+        /// memory such as `70%`. More lets larger sorts, joins and aggregations run without spilling; too much lets the
+        /// machine swap. Read when the home is opened.
+        pub memory_limit: String, default = "70%".to_string()
+
+        /// Disk space below the home that spills of this process may use: a size, or a share of what is free when the home
+        /// is opened. A statement that needs more fails alone.
+        pub spill_limit: String, default = "50%".to_string()
+
+        /// How large an extent of a managed table grows before the next one is begun, as a size. Larger extents mean fewer
+        /// files; smaller ones can be read by more threads and pruned more finely.
+        pub extent_bytes_max: String, default = "256MB".to_string()
+
+        /// How many statements `system.queries` remembers. Each takes about 500 bytes of the home.
+        pub query_log_keep: usize, default = 10_000
+
+        /// Whether extents of external tables are looked at once more after they were read, so that a file that was changed
+        /// meanwhile gives an error and not a mixture. Costs one look at each file's attributes.
+        pub verify_extents: bool, default = true
+
+        /// Name under which statements of this session appear in `system.queries`.
+        pub user_name: String, default = std::env::var("USER").unwrap_or_else(|_| "nectarine".to_string())
+    }
+}
+
+/// The settings as DataFusion carries them: `SET nectarine.x` and `SHOW nectarine.x` find them under their full names.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct NectarineExtension(pub(crate) NectarineOptions);
+
+impl ConfigExtension for NectarineExtension {
+    const PREFIX: &'static str = "nectarine";
+}
+
+impl ExtensionOptions for NectarineExtension {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn as_any_mut(&mut self) -> &mut dyn Any {
+        self
+    }
+
+    fn cloned(&self) -> Box<dyn ExtensionOptions> {
+        Box::new(self.clone())
+    }
+
+    fn set(&mut self, key: &str, value: &str) -> datafusion::common::Result<()> {
+        self.0.set(key, value)
+    }
+
+    fn entries(&self) -> Vec<ConfigEntry> {
+        let mut entries = self.0.entries();
+        for entry in &mut entries {
+            entry.key = format!("{}.{}", Self::PREFIX, entry.key);
+        }
+        entries
+    }
+}
+
+/// Settings that are read once, when the home is opened.
+const AT_OPEN: [&str; 2] = ["nectarine.memory_limit", "nectarine.spill_limit"];
+
+/// Environment variables that start like a setting and are none.
+const NOT_SETTINGS: [&str; 1] = ["NECTARINE_HOME"];
+
+/// What one setting is about, for the reference.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SettingDoc {
+    /// `nectarine.memory_limit`.
+    pub name: String,
+    /// As text.
+    pub default: String,
+    /// For people.
+    pub doc: String,
+    /// `text`, `number` or `boolean`.
+    pub kind: String,
+}
+
+/// Values given outside of SQL, each with where it came from.
+#[derive(Clone, Debug, Default)]
+pub struct Settings {
+    values: BTreeMap<String, (String, &'static str)>,
+}
+
+impl Settings {
+    /// Reads `nectarine.toml` of a home and the environment, and puts flags on top.
+    pub fn load(home: &Path, flags: &[(String, String)]) -> Result<Self> {
+        let mut settings = Self::default();
+        let known = defaults();
+        let path = home.join("nectarine.toml");
+        match std::fs::read_to_string(&path) {
+            Ok(text) => settings.add_file(&path, &text, &known)?,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) => {
+                return Err(EngineError::new(ErrorKind::Configuration, format!("cannot read \"{}\"", path.display()))
+                    .with_detail(error.to_string()));
+            }
+        }
+        settings.add_environment(std::env::vars(), &known)?;
+        for (name, value) in flags {
+            settings.set(name, value, "flag", &known)?;
+        }
+        Ok(settings)
+    }
+
+    /// Sets one value as a flag would.
+    pub fn with(mut self, name: &str, value: &str) -> Result<Self> {
+        self.set(name, value, "flag", &defaults())?;
+        Ok(self)
+    }
+
+    /// All settings of Nectarine, from the code.
+    pub fn docs() -> Vec<SettingDoc> {
+        let mut options = ConfigOptions::new();
+        options.extensions.insert(NectarineExtension::default());
+        let entries = options.entries().into_iter().filter(|entry| entry.key.starts_with("nectarine."));
+        entries
+            .map(|entry| {
+                let default = entry.value.unwrap_or_default();
+                let kind = match default.as_str() {
+                    "true" | "false" => "boolean",
+                    number if number.parse::<u64>().is_ok() => "number",
+                    _ => "text",
+                };
+                let doc = entry.description.lines().map(str::trim).collect::<Vec<_>>().join(" ");
+                // The default is the name of whoever runs this; the reference must not depend on that.
+                let default =
+                    if entry.key == "nectarine.user_name" { "the operating system's".to_string() } else { default };
+                SettingDoc { name: entry.key, default, doc: doc.trim().to_string(), kind: kind.to_string() }
+            })
+            .collect()
+    }
+
+    /// Puts the values into a configuration.
+    pub(crate) fn apply(&self, options: &mut ConfigOptions) -> Result<()> {
+        for (name, (value, source)) in &self.values {
+            options.set(name, value).map_err(|error| {
+                EngineError::new(ErrorKind::Configuration, format!("cannot set {name} to \"{value}\" (from {source})"))
+                    .with_detail(error.strip_backtrace())
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Where a value came from.
+    pub(crate) fn source(&self, name: &str) -> &'static str {
+        self.values.get(name).map_or("default", |(_, source)| source)
+    }
+
+    fn add_file(&mut self, path: &Path, text: &str, known: &ConfigOptions) -> Result<()> {
+        let table: toml::Table = text.parse().map_err(|error: toml::de::Error| {
+            EngineError::new(ErrorKind::Configuration, format!("cannot read \"{}\"", path.display()))
+                .with_detail(error.to_string().trim().to_string())
+        })?;
+        let mut values = vec![];
+        flatten("", &table, &mut values);
+        for (name, value) in values {
+            self.set(&name, &value, "nectarine.toml", known)?;
+        }
+        Ok(())
+    }
+
+    fn add_environment(
+        &mut self,
+        variables: impl Iterator<Item = (String, String)>,
+        known: &ConfigOptions,
+    ) -> Result<()> {
+        let names: BTreeMap<String, String> = known
+            .entries()
+            .into_iter()
+            .map(|entry| (entry.key.to_ascii_uppercase().replace('.', "_"), entry.key))
+            .collect();
+        for (variable, value) in variables {
+            if let Some(name) = names.get(&variable) {
+                self.set(name, &value, "environment", known)?;
+            } else if variable.starts_with("NECTARINE_") && !NOT_SETTINGS.contains(&variable.as_str()) {
+                // Not refused: other programs may use the prefix too.
+                tracing::debug!(variable, "environment variable is not a setting");
+            }
+        }
+        Ok(())
+    }
+
+    fn set(&mut self, name: &str, value: &str, source: &'static str, known: &ConfigOptions) -> Result<()> {
+        let name = qualified(name);
+        check_name(&name, known)?;
+        // Tried on a copy, so that a bad value is reported with the layer that it came from.
+        let layer = Self { values: BTreeMap::from([(name.clone(), (value.to_string(), source))]) };
+        layer.apply(&mut known.clone())?;
+        self.values.insert(name, (value.to_string(), source));
+        Ok(())
+    }
+}
+
+/// A name without its first word is Nectarine's.
+fn qualified(name: &str) -> String {
+    let name = name.trim().to_ascii_lowercase();
+    match name.starts_with("nectarine.") || name.starts_with("datafusion.") {
+        true => name,
+        false => format!("nectarine.{name}"),
+    }
+}
+
+fn defaults() -> ConfigOptions {
+    let mut options = ConfigOptions::new();
+    options.extensions.insert(NectarineExtension::default());
+    options
+}
+
+/// Refuses a name that is no setting, with the nearest one.
+pub(crate) fn check_name(name: &str, known: &ConfigOptions) -> Result<()> {
+    let names: Vec<String> = known.entries().into_iter().map(|entry| entry.key).collect();
+    if names.iter().any(|known| known == name) || name.starts_with("datafusion.runtime.") {
+        return Ok(());
+    }
+    let error = EngineError::new(ErrorKind::Sql, format!("unknown setting \"{name}\""));
+    let nearest = names.iter().max_by(|a, b| strsim::jaro_winkler(a, name).total_cmp(&strsim::jaro_winkler(b, name)));
+    Err(match nearest.filter(|nearest| strsim::jaro_winkler(nearest, name) > 0.8) {
+        Some(nearest) => error.with_hint(format!("did you mean \"{nearest}\"?")),
+        None => error.with_hint("SELECT name FROM system.settings lists all settings"),
+    })
+}
+
+/// Refuses a SET of what is only read when the home is opened.
+pub(crate) fn check_settable(name: &str) -> Result<()> {
+    match AT_OPEN.contains(&name) {
+        true => Err(EngineError::new(ErrorKind::Unsupported, format!("{name} is read when the home is opened"))
+            .with_hint(format!("start with --set {name}=.. or put it into nectarine.toml"))),
+        false => Ok(()),
+    }
+}
+
+/// Refuses a value that DataFusion would take as any text.
+pub(crate) fn check_value(name: &str, value: &str) -> Result<()> {
+    match name {
+        "nectarine.extent_bytes_max" => parse_size(name, value, u64::MAX).map(|_| ()),
+        _ => Ok(()),
+    }
+}
+
+/// What a refused value is told as.
+pub(crate) fn bad_value(name: &str, value: &str, error: &EngineError) -> EngineError {
+    EngineError::new(ErrorKind::Sql, format!("cannot set {name} to \"{value}\"")).with_detail(error.to_string())
+}
+
+fn flatten(prefix: &str, table: &toml::Table, values: &mut Vec<(String, String)>) {
+    for (key, value) in table {
+        let name = if prefix.is_empty() { key.clone() } else { format!("{prefix}.{key}") };
+        match value {
+            toml::Value::Table(table) => flatten(&name, table, values),
+            toml::Value::String(text) => values.push((name, text.clone())),
+            other => values.push((name, other.to_string())),
+        }
+    }
+}
+
+/// Reads `512MB`, `8GB`, `1GiB`, `70%` (of `whole`) or plain bytes.
+pub(crate) fn parse_size(name: &str, text: &str, whole: u64) -> Result<u64> {
+    let invalid = || {
+        EngineError::new(ErrorKind::Configuration, format!("cannot read {name} = \"{text}\" as a size"))
+            .with_hint("write a size such as 512MB or 8GB, or a share such as 70%")
+    };
+    let text = text.trim();
+    if let Some(share) = text.strip_suffix('%') {
+        let share: f64 = share.trim().parse().map_err(|_| invalid())?;
+        if !(share > 0.0 && share <= 100.0) {
+            return Err(invalid());
+        }
+        return Ok((whole as f64 * share / 100.0) as u64);
+    }
+    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let number: f64 = text[..digits].parse().map_err(|_| invalid())?;
+    let unit = match text[digits..].trim().to_ascii_lowercase().as_str() {
+        "" | "b" => 1.0,
+        "k" | "kb" | "kib" => 1024.0,
+        "m" | "mb" | "mib" => 1024.0 * 1024.0,
+        "g" | "gb" | "gib" => 1024.0 * 1024.0 * 1024.0,
+        "t" | "tb" | "tib" => 1024.0 * 1024.0 * 1024.0 * 1024.0,
+        _ => return Err(invalid()),
+    };
+    Ok((number * unit) as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_and_shares() {
+        let size = |text| parse_size("x", text, 1000).map_err(|error| error.to_string());
+        assert_eq!(size("70%"), Ok(700));
+        assert_eq!(size("8GB"), Ok(8 << 30));
+        assert_eq!(size("1.5 kb"), Ok(1536));
+        assert_eq!(size("12"), Ok(12));
+        assert!(size("-1").is_err() && size("0%").is_err() && size("many").is_err() && size("").is_err());
+    }
+
+    #[test]
+    fn layers_and_unknown_names() {
+        let known = defaults();
+        let mut settings = Settings::default();
+        settings
+            .add_file(
+                Path::new("nectarine.toml"),
+                "memory_limit = \"1GB\"\n[datafusion.execution]\nbatch_size = 7\n",
+                &known,
+            )
+            .expect("valid");
+        assert_eq!(settings.source("nectarine.memory_limit"), "nectarine.toml");
+        let variables = [
+            ("NECTARINE_MEMORY_LIMIT".to_string(), "2GB".to_string()),
+            ("NECTARINE_HOME".to_string(), "/x".to_string()),
+        ];
+        settings.add_environment(variables.into_iter(), &known).expect("valid");
+        assert_eq!(settings.source("nectarine.memory_limit"), "environment");
+        settings.set("memory_limit", "3GB", "flag", &known).expect("valid");
+        let mut options = defaults();
+        settings.apply(&mut options).expect("valid");
+        assert_eq!(options.extensions.get::<NectarineExtension>().expect("present").0.memory_limit, "3GB");
+        assert_eq!(options.execution.batch_size.to_string(), "7");
+
+        let error = settings.set("memory_limt", "3GB", "flag", &known).expect_err("unknown");
+        assert_eq!(error.hint(), Some("did you mean \"nectarine.memory_limit\"?"));
+        assert!(settings.set("nectarine.query_log_keep", "many", "flag", &known).is_err());
+    }
+}

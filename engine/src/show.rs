@@ -1,0 +1,98 @@
+//! `SHOW CREATE TABLE`, `SHOW CREATE VIEW`.
+
+use std::sync::Arc;
+
+use arrow::array::StringArray;
+use arrow::datatypes::{DataType, Field, Schema};
+use arrow::record_batch::RecordBatch;
+use datafusion::config::ConfigOptions;
+use datafusion::physical_plan::memory::MemoryStream;
+use datafusion::sql::parser::Statement as DFStatement;
+use nectarine_catalog::{CatalogError, TableDef, TableKind};
+use nectarine_planner::sql::{self, ParseOptions, ShowCreate, Statement};
+use sqlparser::ast::{self, Ident, ObjectName};
+
+use crate::command::StatementRun;
+use crate::redact::redact;
+use crate::{Answer, AnswerKind, Result, ddl};
+
+pub(crate) async fn create(run: &StatementRun<'_>, show: ShowCreate) -> Result<Answer> {
+    let name = run.table_name(&ddl::reference(&show.name, run.state.config_options())?)?;
+    let Some(table) = run.catalog.view.tables.get(&name) else {
+        return Err(CatalogError::TableNotFound { name }.into());
+    };
+    let catalog = &run.state.config_options().catalog.default_catalog;
+    let columns: [(&str, String); 4] = [
+        ("table_catalog", catalog.clone()),
+        ("table_schema", name.schema.clone()),
+        ("table_name", name.name.clone()),
+        ("definition", redact(&definition(table, run.state.config_options()))),
+    ];
+    let fields: Vec<Field> = columns.iter().map(|(name, _)| Field::new(*name, DataType::Utf8, false)).collect();
+    let schema = Arc::new(Schema::new(fields));
+    let arrays = columns.into_iter().map(|(_, value)| Arc::new(StringArray::from(vec![value])) as _).collect();
+    let batch = RecordBatch::try_new(Arc::clone(&schema), arrays)?;
+    run.record.finished(1);
+    let stream = MemoryStream::try_new(vec![batch], schema, None)?;
+    Ok(Answer::new(run.record.query_id(), AnswerKind::Rows, vec![], Box::pin(stream)))
+}
+
+/// The statement that made it, or one that would.
+fn definition(table: &TableDef, config: &ConfigOptions) -> String {
+    if let Some(text) = &table.definition {
+        return renamed(text, table, config).unwrap_or_else(|| text.clone());
+    }
+    match &table.kind {
+        TableKind::View { query, .. } => format!("CREATE VIEW {} AS {query}", table.name),
+        _ => {
+            let columns: Vec<String> =
+                table.schema.fields().iter().map(|field| format!("{} {}", field.name(), field.data_type())).collect();
+            format!("CREATE TABLE {} ({})", table.name, columns.join(", "))
+        }
+    }
+}
+
+/// The statement with the name of now, if the one that it was made with is gone; `None` if it is still the same.
+fn renamed(text: &str, table: &TableDef, config: &ConfigOptions) -> Option<String> {
+    let name = &table.name;
+    let is_current = |given: &ObjectName| {
+        ddl::reference(given, config)
+            .is_ok_and(|given| given.table() == name.name && given.schema().is_none_or(|schema| schema == name.schema))
+    };
+    let now = || match name.schema == config.catalog.default_schema {
+        true => ObjectName::from(vec![ident(&name.name)]),
+        false => ObjectName::from(vec![ident(&name.schema), ident(&name.name)]),
+    };
+    match sql::parse(text, &ParseOptions::from(config)).ok()?? {
+        Statement::DataFusion(statement) => match *statement {
+            DFStatement::Statement(mut inner) => match inner.as_mut() {
+                ast::Statement::CreateTable(create) if !is_current(&create.name) => {
+                    create.name = now();
+                    Some(inner.to_string())
+                }
+                _ => None,
+            },
+            DFStatement::CreateExternalTable(mut create) if !is_current(&create.name) => {
+                create.name = now();
+                Some(DFStatement::CreateExternalTable(create).to_string())
+            }
+            _ => None,
+        },
+        Statement::CreateView(create) if !is_current(&create.name) => {
+            let columns: Vec<String> = create.columns.iter().map(ToString::to_string).collect();
+            let columns = if columns.is_empty() { String::new() } else { format!(" ({})", columns.join(", ")) };
+            Some(format!("CREATE VIEW {}{columns} AS {}", now(), create.query_text))
+        }
+        _ => None,
+    }
+}
+
+/// Quoted only where it must be.
+fn ident(word: &str) -> Ident {
+    let is_plain = word.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
+        && word.starts_with(|c: char| c.is_ascii_lowercase() || c == '_');
+    match is_plain {
+        true => Ident::new(word),
+        false => Ident::with_quote('"', word),
+    }
+}

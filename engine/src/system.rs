@@ -1,0 +1,149 @@
+//! The `system` schema: what the engine knows of itself, as tables.
+//!
+//! A column here is public, like a function's signature: add at the end, never change.
+
+mod extents;
+mod functions;
+mod queries;
+mod settings;
+mod tables;
+
+use std::fmt;
+use std::sync::Arc;
+
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
+use arrow::record_batch::RecordBatch;
+use async_trait::async_trait;
+use datafusion::catalog::{SchemaProvider, Session as DataFusionSession, TableProvider};
+use datafusion::common::Result;
+use datafusion::datasource::memory::MemorySourceConfig;
+use datafusion::logical_expr::{Expr, TableType};
+use datafusion::physical_plan::ExecutionPlan;
+
+use crate::statement::StatementCatalog;
+
+/// Its name.
+pub(crate) const SCHEMA: &str = "system";
+
+/// Which of the tables.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Extents,
+    Functions,
+    Queries,
+    Settings,
+    Tables,
+}
+
+const ALL: [(&str, Kind); 5] = [
+    ("extents", Kind::Extents),
+    ("functions", Kind::Functions),
+    ("queries", Kind::Queries),
+    ("settings", Kind::Settings),
+    ("tables", Kind::Tables),
+];
+
+/// The schema as one statement sees it.
+#[derive(Debug)]
+pub(crate) struct SystemSchema {
+    catalog: Arc<StatementCatalog>,
+}
+
+impl SystemSchema {
+    pub(crate) fn new(catalog: Arc<StatementCatalog>) -> Self {
+        Self { catalog }
+    }
+}
+
+#[async_trait]
+impl SchemaProvider for SystemSchema {
+    fn table_names(&self) -> Vec<String> {
+        ALL.iter().map(|(name, _)| (*name).to_string()).collect()
+    }
+
+    async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
+        let found = ALL.iter().find(|(known, _)| *known == name);
+        Ok(found.map(|(_, kind)| Arc::new(SystemTable { kind: *kind, catalog: Arc::clone(&self.catalog) }) as _))
+    }
+
+    fn table_exist(&self, name: &str) -> bool {
+        ALL.iter().any(|(known, _)| *known == name)
+    }
+}
+
+/// Column names of all tables here, for completion.
+pub(crate) fn columns() -> impl Iterator<Item = (&'static str, SchemaRef)> {
+    ALL.iter().map(|(name, kind)| (*name, kind.schema()))
+}
+
+impl Kind {
+    fn schema(self) -> SchemaRef {
+        match self {
+            Self::Extents => extents::schema(),
+            Self::Functions => functions::schema(),
+            Self::Queries => queries::schema(),
+            Self::Settings => settings::schema(),
+            Self::Tables => tables::schema(),
+        }
+    }
+}
+
+struct SystemTable {
+    kind: Kind,
+    catalog: Arc<StatementCatalog>,
+}
+
+impl fmt::Debug for SystemTable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "system.{:?}", self.kind)
+    }
+}
+
+#[async_trait]
+impl TableProvider for SystemTable {
+    fn schema(&self) -> SchemaRef {
+        self.kind.schema()
+    }
+
+    fn table_type(&self) -> TableType {
+        TableType::View
+    }
+
+    async fn scan(
+        &self,
+        state: &dyn DataFusionSession,
+        projection: Option<&Vec<usize>>,
+        _filters: &[Expr],
+        _limit: Option<usize>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let batch: RecordBatch = match self.kind {
+            Kind::Extents => extents::rows(&self.catalog).await?,
+            Kind::Functions => functions::rows(&self.catalog)?,
+            Kind::Queries => queries::rows(&self.catalog).await?,
+            Kind::Settings => settings::rows(&self.catalog, state)?,
+            Kind::Tables => tables::rows(&self.catalog).await?,
+        };
+        let schema = batch.schema();
+        Ok(MemorySourceConfig::try_new_exec(&[vec![batch]], schema, projection.cloned())?)
+    }
+}
+
+fn text(name: &str) -> Field {
+    Field::new(name, DataType::Utf8, true)
+}
+
+fn number(name: &str) -> Field {
+    Field::new(name, DataType::Int64, true)
+}
+
+fn decimal(name: &str) -> Field {
+    Field::new(name, DataType::Float64, true)
+}
+
+fn time(name: &str) -> Field {
+    Field::new(name, DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())), true)
+}
+
+fn table_of(fields: Vec<Field>) -> SchemaRef {
+    Arc::new(Schema::new(fields))
+}

@@ -1,0 +1,82 @@
+//! `system.tables`: every table and view, with how much it holds.
+
+use std::sync::Arc;
+
+use arrow::array::{Int64Array, StringArray, TimestampMicrosecondArray};
+use arrow::datatypes::SchemaRef;
+use arrow::record_batch::RecordBatch;
+use datafusion::common::Result;
+use nectarine_catalog::{TableDef, TableKind};
+use nectarine_planner::Streams;
+
+use super::{number, table_of, text, time};
+use crate::statement::StatementCatalog;
+
+pub(super) fn schema() -> SchemaRef {
+    table_of(vec![
+        text("table_schema"),
+        text("table_name"),
+        text("table_type"),
+        text("format"),
+        text("location"),
+        number("extents"),
+        number("bytes"),
+        number("rows"),
+        time("created_at"),
+        text("error"),
+    ])
+}
+
+/// What its extents add up to; a table that cannot be read says why and does not hide the others.
+async fn size(catalog: &StatementCatalog, table: &TableDef) -> (Option<i64>, Option<i64>, Option<i64>, Option<String>) {
+    if matches!(table.kind, TableKind::View { .. }) {
+        return (None, None, None, None);
+    }
+    match catalog.extents(table).await {
+        Ok(extents) => {
+            let bytes: u64 = extents.iter().map(|extent| extent.bytes()).sum();
+            let rows: Option<u64> = extents.iter().map(|extent| extent.rows).sum();
+            (Some(extents.len() as i64), Some(bytes as i64), rows.map(|rows| rows as i64), None)
+        }
+        Err(error) => (None, None, None, Some(crate::EngineError::from(error).to_string())),
+    }
+}
+
+pub(super) async fn rows(catalog: &Arc<StatementCatalog>) -> Result<RecordBatch> {
+    let tables: Vec<&Arc<TableDef>> = catalog.view.tables.values().collect();
+    let mut sizes = Vec::with_capacity(tables.len());
+    for table in &tables {
+        sizes.push(size(catalog, table).await);
+    }
+    let kind = |table: &TableDef| match &table.kind {
+        TableKind::Managed { .. } => "managed",
+        TableKind::External(_) => "external",
+        TableKind::View { .. } => "view",
+    };
+    let format = |table: &TableDef| match &table.kind {
+        TableKind::Managed { format } => Some(format.to_string()),
+        TableKind::External(source) => Some(source.format.to_string()),
+        TableKind::View { .. } => None,
+    };
+    let location = |table: &TableDef| match &table.kind {
+        TableKind::External(source) => Some(source.location.clone()),
+        TableKind::Managed { .. } => Some(catalog.shared.home.table(table.id).display().to_string()),
+        TableKind::View { .. } => None,
+    };
+    let created = tables.iter().map(|table| table.created_at);
+    Ok(RecordBatch::try_new(
+        schema(),
+        vec![
+            Arc::new(StringArray::from_iter_values(tables.iter().map(|table| &table.name.schema))),
+            Arc::new(StringArray::from_iter_values(tables.iter().map(|table| &table.name.name))),
+            Arc::new(StringArray::from_iter_values(tables.iter().map(|table| kind(table)))),
+            Arc::new(tables.iter().map(|table| format(table)).collect::<StringArray>()),
+            Arc::new(tables.iter().map(|table| location(table)).collect::<StringArray>()),
+            Arc::new(sizes.iter().map(|size| size.0).collect::<Int64Array>()),
+            Arc::new(sizes.iter().map(|size| size.1).collect::<Int64Array>()),
+            Arc::new(sizes.iter().map(|size| size.2).collect::<Int64Array>()),
+            Arc::new(TimestampMicrosecondArray::from_iter_values(created).with_timezone("UTC")),
+            Arc::new(sizes.iter().map(|size| size.3.as_deref()).collect::<StringArray>()),
+        ],
+    )?)
+}

@@ -1,0 +1,150 @@
+//! [`FileDescriber`]: what a new file says of itself, asked once.
+//!
+//! Parquet tells rows and statistics in its footer. Other formats tell nothing without being read; a CSV file whose
+//! table's columns were inferred must at least have the same header, because its values go by position.
+
+use std::sync::Arc;
+
+use arrow::datatypes::SchemaRef;
+use async_trait::async_trait;
+use datafusion::common::Statistics;
+use datafusion::common::stats::Precision;
+use datafusion::config::ConfigOptions;
+use datafusion::datasource::file_format::file_compression_type::FileCompressionType;
+use datafusion::datasource::physical_plan::parquet::metadata::DFParquetMetadata;
+use datafusion::error::DataFusionError;
+use futures::{StreamExt, TryStreamExt};
+use nectarine_catalog::{
+    CatalogError, Description, ExtentReader, ExternalSource, FileFormatKind, ListedFile, ObjectStores, TableDef,
+    object_path,
+};
+use object_store::ObjectStoreExt;
+
+use crate::format::{compression_of, reader_options};
+
+/// Bytes of a Parquet file's end that are read at once: most footers fit.
+const FOOTER_BYTES: usize = 64 * 1024;
+/// A header longer than this is none.
+const HEADER_BYTES_MAX: usize = 1 << 20;
+
+/// Asks files of one table.
+#[derive(Debug)]
+pub struct FileDescriber {
+    stores: ObjectStores,
+    config: ConfigOptions,
+    table: String,
+    file_schema: SchemaRef,
+}
+
+impl FileDescriber {
+    /// For files of that table.
+    pub fn new(stores: ObjectStores, config: ConfigOptions, table: &TableDef) -> Self {
+        let file_schema = nectarine_planner::reading_of(table).file_schema;
+        Self { stores, config, table: table.name.to_string(), file_schema }
+    }
+
+    async fn parquet(&self, file: &ListedFile) -> Result<Description, CatalogError> {
+        let (url, _) = object_path(file.location())?;
+        let store = self.stores.get(&url)?;
+        let meta = file.object_meta()?;
+        let statistics = DFParquetMetadata::new(store.as_ref(), &meta)
+            .with_metadata_size_hint(Some(FOOTER_BYTES))
+            .fetch_statistics(&self.file_schema)
+            .await
+            .map_err(|error| unreadable(file, error))?;
+        let rows = match statistics.num_rows {
+            Precision::Exact(rows) => Some(rows as u64),
+            _ => None,
+        };
+        Ok(Description { rows, stats: statistics })
+    }
+
+    async fn csv_header(&self, source: &ExternalSource, file: &ListedFile) -> Result<(), CatalogError> {
+        let options =
+            reader_options(&self.config, source.format, &source.options).map_err(|error| unreadable(file, error))?;
+        if !options.csv.has_header.unwrap_or(true) {
+            return Ok(());
+        }
+        let (url, path) = object_path(file.location())?;
+        let store = self.stores.get(&url)?;
+        let compression = compression_of(file.location(), &source.options).map_err(|error| unreadable(file, error))?;
+        let bytes = store.get(&path).await.map_err(|error| unreadable(file, error.into()))?.into_stream();
+        let mut text = FileCompressionType::from(compression)
+            .convert_stream(bytes.map_err(DataFusionError::from).boxed())
+            .map_err(|error| unreadable(file, error))?;
+        let mut start: Vec<u8> = vec![];
+        while start.len() < HEADER_BYTES_MAX && !start.contains(&b'\n') {
+            match text.next().await {
+                Some(bytes) => start.extend_from_slice(&bytes.map_err(|error| unreadable(file, error))?),
+                None => break,
+            }
+        }
+        let columns: Vec<&str> = self.file_schema.fields().iter().map(|field| field.name().as_str()).collect();
+        check_csv_header(&start, &options.csv, &columns).map_err(|detail| CatalogError::Location {
+            attempted: "read",
+            location: file.location().to_string(),
+            source: Arc::new(crate::ExecutorError::SchemaMismatch {
+                location: file.location().to_string(),
+                table: self.table.clone(),
+                detail,
+            }),
+        })
+    }
+}
+
+/// Compares the first record of a CSV file with the names of a table's columns.
+pub fn check_csv_header(
+    start: &[u8],
+    options: &datafusion::common::config::CsvOptions,
+    columns: &[&str],
+) -> Result<(), String> {
+    let start = start.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(start);
+    let mut format = arrow::csv::reader::Format::default()
+        .with_delimiter(options.delimiter)
+        .with_quote(options.quote)
+        .with_header(true);
+    if let Some(escape) = options.escape {
+        format = format.with_escape(escape);
+    }
+    if let Some(comment) = options.comment {
+        format = format.with_comment(comment);
+    }
+    let line_end = start.iter().position(|byte| *byte == b'\n').map_or(start.len(), |end| end + 1);
+    // A quoted name may hold a line end: the whole start is given then.
+    let header = if start[..line_end].iter().filter(|byte| **byte == options.quote).count() % 2 == 0 {
+        &start[..line_end]
+    } else {
+        start
+    };
+    let (schema, _) =
+        format.infer_schema(header, Some(0)).map_err(|error| format!("its header cannot be read: {error}"))?;
+    let found: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
+    match found == columns {
+        true => Ok(()),
+        false => Err(format!("its header is ({}), the table's columns are ({})", found.join(", "), columns.join(", "))),
+    }
+}
+
+#[async_trait]
+impl ExtentReader for FileDescriber {
+    async fn describe(&self, source: &ExternalSource, file: &ListedFile) -> Result<Description, CatalogError> {
+        match source.format {
+            FileFormatKind::Parquet => self.parquet(file).await,
+            FileFormatKind::Csv if source.options.contains_key("schema_inferred") => {
+                self.csv_header(source, file).await?;
+                Ok(self.nothing())
+            }
+            _ => Ok(self.nothing()),
+        }
+    }
+}
+
+impl FileDescriber {
+    fn nothing(&self) -> Description {
+        Description { rows: None, stats: Statistics::new_unknown(&self.file_schema) }
+    }
+}
+
+fn unreadable(file: &ListedFile, error: DataFusionError) -> CatalogError {
+    CatalogError::Location { attempted: "read", location: file.location().to_string(), source: Arc::new(error) }
+}

@@ -1,0 +1,31 @@
+//! How it runs: marker nodes become operators, files become rows and rows become files.
+//!
+//! ```text
+//!   lower         the physical rule that turns extent scans into stock scans
+//!   scan          one extent scan as DataFusion's own file scans
+//!   null_text     text of CSV files that stands for NULL
+//!   named_source  what goes wrong in a file is told with the file's name
+//!   format        reader options and schema inference per file format
+//!   describe      what a new file says of itself: rows and statistics
+//!   write         rows into an immutable, fingerprinted extent
+//!   sink          where INSERT ends: all extents of a statement appear at once, or none
+//! ```
+
+mod describe;
+mod error;
+mod format;
+mod lower;
+mod named_source;
+mod null_text;
+mod scan;
+mod sink;
+mod write;
+
+pub use describe::{FileDescriber, check_csv_header};
+pub use error::{ExecutorError, Result};
+pub use format::{compression_of, file_format, infer_schema, reader_options};
+pub use lower::LowerExtentScans;
+pub use named_source::NameScannedFiles;
+pub use null_text::is_null_text;
+pub use sink::{Commit, ExtentSink};
+pub use write::{ExtentWriter, WriteTarget};

@@ -1,0 +1,239 @@
+//! One extent scan as DataFusion's own file scans.
+//!
+//! Keeps true   exactly the pinned bytes are read: text extents carry their byte range even where it is the whole file,
+//!              because a file may grow while it is read. Footers are cached by fingerprint, not by name and time.
+//! Splits       what DataFusion would not split by itself (files with ranges), so that one large text file keeps all
+//!              cores busy.
+
+use std::sync::Arc;
+
+use chrono::{DateTime, Utc};
+use datafusion::common::parsers::CompressionTypeVariant;
+use datafusion::common::{DataFusionError, Result, ScalarValue, Statistics};
+use datafusion::config::ConfigOptions;
+use datafusion::datasource::file_format::file_compression_type::FileCompressionType;
+use datafusion::datasource::listing::PartitionedFile;
+use datafusion::datasource::object_store::ObjectStoreUrl;
+use datafusion::datasource::physical_plan::parquet::CachedParquetFileReaderFactory;
+use datafusion::datasource::physical_plan::{
+    ArrowSource, AvroSource, CsvSource, FileGroup, FileScanConfigBuilder, FileSource, JsonSource, ParquetSource,
+};
+use datafusion::datasource::source::DataSourceExec;
+use datafusion::datasource::table_schema::TableSchema;
+use datafusion::execution::runtime_env::RuntimeEnv;
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::empty::EmptyExec;
+use datafusion::physical_plan::union::UnionExec;
+use nectarine_catalog::{Extent, FileFormatKind, object_path, stats};
+use nectarine_planner::node::{ExtentScanExec, Reading};
+use object_store::ObjectMeta;
+use object_store::path::Path;
+
+use crate::format::{compression_of, reader_options};
+use crate::named_source::{FileLocation, readable_location};
+use crate::null_text;
+
+/// Above this many extents, files carry no statistics of their own: they cost more to make than they save.
+const FILES_WITH_STATISTICS_MAX: usize = 2_000;
+
+/// Extents of one object store and one compression, which one file scan can read.
+struct Source {
+    store: ObjectStoreUrl,
+    compression: CompressionTypeVariant,
+    files: Vec<PartitionedFile>,
+}
+
+/// The scan that reads exactly what `scan` says.
+pub(crate) fn file_scan(
+    scan: &ExtentScanExec,
+    runtime: &RuntimeEnv,
+    config: &ConfigOptions,
+) -> Result<Arc<dyn ExecutionPlan>> {
+    let sources = group_by_source(scan, config)?;
+    let n_sources = sources.len();
+    let mut scans = Vec::with_capacity(n_sources);
+    for source in sources {
+        scans.push(scan_one_source(scan, source, n_sources == 1, runtime, config)?);
+    }
+    match scans.len() {
+        // A file scan without files has no partitions, which no parent expects.
+        0 => Ok(Arc::new(EmptyExec::new(scan.schema()))),
+        1 => Ok(scans.remove(0)),
+        _ => UnionExec::try_new(scans),
+    }
+}
+
+fn group_by_source(scan: &ExtentScanExec, config: &ConfigOptions) -> Result<Vec<Source>> {
+    let reading = scan.reading();
+    let with_statistics = scan.extents().len() <= FILES_WITH_STATISTICS_MAX;
+    let split_bytes = text_split_bytes(scan, config)?;
+    let mut sources: Vec<Source> = vec![];
+    for extent in scan.extents().iter() {
+        let (store, path) = locate(extent)?;
+        let compression = match reading.format.is_text() {
+            true => compression_of(&extent.location, &reading.options)?,
+            false => CompressionTypeVariant::UNCOMPRESSED,
+        };
+        let known = sources.iter().position(|source| source.store == store && source.compression == compression);
+        let position = known.unwrap_or_else(|| {
+            sources.push(Source { store, compression, files: vec![] });
+            sources.len() - 1
+        });
+        let file = partitioned_file(extent, path, reading, scan, with_statistics)?;
+        let files = &mut sources[position].files;
+        match (extent.range, split_bytes) {
+            (Some(range), Some(bytes)) if range.len() > bytes => {
+                let n_pieces = range.len().div_ceil(bytes);
+                let piece = range.len().div_ceil(n_pieces);
+                let mut start = range.start;
+                while start < range.end {
+                    let end = (start + piece).min(range.end);
+                    files.push(file.clone().with_range(start as i64, end as i64));
+                    start = end;
+                }
+            }
+            (Some(range), _) => files.push(file.with_range(range.start as i64, range.end as i64)),
+            (None, _) => files.push(file),
+        }
+    }
+    Ok(sources)
+}
+
+/// How large a piece of a text extent may be, or `None` where records may hold line ends.
+fn text_split_bytes(scan: &ExtentScanExec, config: &ConfigOptions) -> Result<Option<u64>> {
+    let reading = scan.reading();
+    let n_partitions = config.execution.target_partitions as u64;
+    if !reading.format.is_text() || !config.optimizer.repartition_file_scans || n_partitions < 2 {
+        return Ok(None);
+    }
+    if reading.format == FileFormatKind::Csv {
+        let options = reader_options(config, reading.format, &reading.options)?;
+        if options.csv.newlines_in_values.unwrap_or(false) {
+            return Ok(None);
+        }
+    }
+    let total: u64 = scan.extents().iter().map(|extent| extent.bytes()).sum();
+    let least = config.optimizer.repartition_file_min_size.max(1) as u64;
+    Ok(Some(total.div_ceil(n_partitions).max(least)))
+}
+
+/// The store and the path in it.
+fn locate(extent: &Extent) -> Result<(ObjectStoreUrl, Path)> {
+    let (url, path) = object_path(&extent.location).map_err(|error| DataFusionError::External(Box::new(error)))?;
+    Ok((ObjectStoreUrl::parse(&url[..url::Position::BeforePath])?, path))
+}
+
+fn partitioned_file(
+    extent: &Extent,
+    path: Path,
+    reading: &Reading,
+    scan: &ExtentScanExec,
+    with_statistics: bool,
+) -> Result<PartitionedFile> {
+    let meta = ObjectMeta {
+        location: path,
+        last_modified: time_from_fingerprint(extent),
+        size: extent.file_bytes,
+        e_tag: extent.etag.as_deref().map(str::to_owned),
+        version: None,
+    };
+    let name = FileLocation(readable_location(&extent.location).into());
+    let mut file = PartitionedFile::new_from_meta(meta).with_extension(name);
+    if !reading.partition_fields.is_empty() {
+        let values = reading.partition_fields.iter().enumerate().map(|(position, field)| {
+            match extent.partition_values.get(position).and_then(Option::as_ref) {
+                Some(text) => ScalarValue::try_from_string(text.to_string(), field.data_type()),
+                None => ScalarValue::try_from(field.data_type()),
+            }
+        });
+        file = file.with_partition_values(values.collect::<Result<_>>()?);
+    }
+    // A piece of a file must not claim the rows of the whole.
+    if with_statistics && extent.range.is_none() && extent.rows.is_some() {
+        let columns = scan.projection().map(Vec::as_slice);
+        file = file.with_statistics(Arc::new(stats::decode(extent, &reading.file_schema, columns)));
+    }
+    Ok(file)
+}
+
+/// DataFusion's cache of Parquet footers believes a path as long as size and time are unchanged. An overwrite can keep
+/// both; it cannot keep the fingerprint, so that is what the cache gets to see as the time.
+fn time_from_fingerprint(extent: &Extent) -> DateTime<Utc> {
+    let mut bytes = [0; 8];
+    bytes.copy_from_slice(&extent.fingerprint.as_bytes()[..8]);
+    // 2^62 ns is the year 2116: always a valid time.
+    DateTime::from_timestamp_nanos(i64::from_le_bytes(bytes) & ((1 << 62) - 1))
+}
+
+fn scan_one_source(
+    scan: &ExtentScanExec,
+    source: Source,
+    only_source: bool,
+    runtime: &RuntimeEnv,
+    config: &ConfigOptions,
+) -> Result<Arc<dyn ExecutionPlan>> {
+    let reading = scan.reading();
+    let null_pattern = null_text::null_pattern(reading, config)?;
+    let file_schema = match null_pattern {
+        Some(_) => null_text::as_text(&reading.file_schema),
+        None => Arc::clone(&reading.file_schema),
+    };
+    let table_schema =
+        TableSchema::builder(file_schema).with_table_partition_cols(reading.partition_fields.clone()).build();
+    let statistics = match only_source {
+        true => scan.table_statistics().clone(),
+        // Which part of the whole this source has is not known.
+        false => Statistics::new_unknown(scan.table_schema()),
+    };
+    let file_source = file_source(reading, table_schema, &source.store, runtime, config)?;
+    let groups = in_order(source.files, config.execution.target_partitions);
+    let builder = FileScanConfigBuilder::new(source.store, file_source)
+        .with_file_groups(groups)
+        .with_statistics(statistics)
+        .with_file_compression_type(FileCompressionType::from(source.compression))
+        .with_projection_indices(scan.projection().cloned())?;
+    let plan = DataSourceExec::from_data_source(builder.build());
+    match null_pattern {
+        Some(pattern) => null_text::parse(plan, &scan.schema(), &reading.partition_fields, &pattern),
+        None => Ok(plan),
+    }
+}
+
+fn file_source(
+    reading: &Reading,
+    table_schema: TableSchema,
+    store: &ObjectStoreUrl,
+    runtime: &RuntimeEnv,
+    config: &ConfigOptions,
+) -> Result<Arc<dyn FileSource>> {
+    let options = reader_options(config, reading.format, &reading.options)?;
+    Ok(match reading.format {
+        FileFormatKind::Parquet => {
+            let store = runtime.object_store(store)?;
+            let footers = runtime.cache_manager.get_file_metadata_cache();
+            let hint = options.parquet.global.metadata_size_hint;
+            let source = ParquetSource::new(table_schema)
+                .with_table_parquet_options(options.parquet)
+                .with_parquet_file_reader_factory(Arc::new(CachedParquetFileReaderFactory::new(store, footers)));
+            match hint {
+                Some(bytes) => Arc::new(source.with_metadata_size_hint(bytes)),
+                None => Arc::new(source),
+            }
+        }
+        FileFormatKind::Csv => Arc::new(CsvSource::new(table_schema).with_csv_options(options.csv)),
+        FileFormatKind::Json => {
+            Arc::new(JsonSource::new(table_schema).with_newline_delimited(options.json.newline_delimited))
+        }
+        FileFormatKind::Arrow if reading.options.contains_key("arrow_stream") => {
+            Arc::new(ArrowSource::new_stream_file_source(table_schema))
+        }
+        FileFormatKind::Arrow => Arc::new(ArrowSource::new_file_source(table_schema)),
+        FileFormatKind::Avro => Arc::new(AvroSource::new(table_schema)),
+    })
+}
+
+/// At most `n` groups of consecutive files: rows come in the order of the extents where one thread reads them.
+fn in_order(files: Vec<PartitionedFile>, n: usize) -> Vec<FileGroup> {
+    let size = files.len().div_ceil(n.max(1)).max(1);
+    files.chunks(size).map(|files| FileGroup::new(files.to_vec())).collect()
+}

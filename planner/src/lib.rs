@@ -1,0 +1,21 @@
+//! What to compute: SQL text to statements, tables to providers, extents to the leaves of plans.
+//!
+//! ```text
+//!   sql        text to statements: splitting, our own syntax, clauses that are refused
+//!   provider   a stream as DataFusion sees it
+//!   prune      which extents a filter can not touch
+//!   function   functions written in SQL, inlined
+//!   node       plan nodes that say what, not how; executor lowers them
+//! ```
+//!
+//! Pure: opens no file and awaits nothing but the snapshot that its caller pins.
+
+mod error;
+pub mod function;
+pub mod node;
+mod provider;
+mod prune;
+pub mod sql;
+
+pub use error::{PlannerError, Result};
+pub use provider::{StreamTable, Streams, reading_of};

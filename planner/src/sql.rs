@@ -1,0 +1,28 @@
+//! From text to one checked statement: what stands between a user and DataFusion's planner.
+//!
+//! ```text
+//!   text ── split ──> statements ── parse ──> Statement ── refuse, append_only ──> DataFusion or the engine
+//! ```
+//!
+//! DataFusion's parser does most of the work; here is what it lacks: several statements in one text with their
+//! positions, `COPY t FROM`, renaming, a bound on depth, and an error for each clause it reads and then forgets.
+
+mod alter;
+mod append_only;
+mod copy;
+mod depth;
+mod keyword;
+mod lex;
+mod parse;
+mod position;
+mod refuse;
+mod split;
+mod statement;
+mod view;
+
+pub use append_only::append_only;
+pub use parse::{ParseOptions, parse};
+pub use position::{find_name, offset_of};
+pub use refuse::{refuse_ignored, refuse_on_scalar_functions};
+pub use split::{is_complete, split_statements};
+pub use statement::{AlterTableRename, AlterTableSetSchema, CopyFrom, CreateView, Relation, ShowCreate, Statement};

@@ -1,0 +1,123 @@
+//! [`Statement`]: one statement, told apart by who carries it out.
+//!
+//! What DataFusion's planner carries well stays DataFusion's. The rest is what the engine does itself, because the
+//! planner has no word for it (`COPY t FROM`), refuses it (`ALTER TABLE`), or loses what must be kept (the text of a
+//! view).
+
+use datafusion::sql::parser::Statement as DFStatement;
+use sqlparser::ast::{self, Ident, ObjectName};
+
+/// One statement of SQL.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Statement {
+    /// For DataFusion's planner: queries, `INSERT`, `CREATE [EXTERNAL] TABLE`, `COPY .. TO`, `EXPLAIN`, `SET`, ..
+    DataFusion(Box<DFStatement>),
+    /// `COPY t FROM 'file'`.
+    CopyFrom(CopyFrom),
+    /// `CREATE VIEW`.
+    CreateView(Box<CreateView>),
+    /// `CREATE FUNCTION`. Keep the statement's text to read it again.
+    CreateFunction(Box<ast::CreateFunction>),
+    /// `DROP FUNCTION`.
+    DropFunction(ast::DropFunction),
+    /// `ALTER TABLE .. RENAME TO`, `ALTER VIEW .. RENAME TO`.
+    AlterTableRename(AlterTableRename),
+    /// `ALTER TABLE .. SET SCHEMA`, `ALTER VIEW .. SET SCHEMA`.
+    AlterTableSetSchema(AlterTableSetSchema),
+    /// `SHOW CREATE TABLE`, `SHOW CREATE VIEW`.
+    ShowCreate(ShowCreate),
+}
+
+/// What a name in a statement stands for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Relation {
+    /// `TABLE`
+    Table,
+    /// `VIEW`
+    View,
+}
+
+/// `COPY table [(columns)] FROM 'source' [STORED AS format] [options]`
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CopyFrom {
+    /// The table to append to.
+    pub table: ObjectName,
+    /// Its columns in the order of the file; empty for all of them.
+    pub columns: Vec<Ident>,
+    /// Path, glob or URL.
+    pub source: String,
+    /// In upper case, if given; else the name of the file tells.
+    pub format: Option<String>,
+    /// Options as in `CREATE EXTERNAL TABLE`: lower case, `format.` before names without a dot. PostgreSQL's own names
+    /// are translated (`HEADER` is `format.has_header`).
+    pub options: Vec<(String, String)>,
+}
+
+/// `CREATE [OR REPLACE] [TEMPORARY] VIEW [IF NOT EXISTS] name [(columns)] AS query`
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CreateView {
+    /// The view.
+    pub name: ObjectName,
+    /// Names for the query's columns; empty to keep them.
+    pub columns: Vec<Ident>,
+    /// To plan it once, so that a view that cannot work is refused now.
+    pub query: Box<ast::Query>,
+    /// The query as it was written: what is kept.
+    pub query_text: String,
+    /// Replaces a view of the same name.
+    pub or_replace: bool,
+    /// Keeps a view of the same name.
+    pub if_not_exists: bool,
+    /// Gone with the session.
+    pub temporary: bool,
+}
+
+/// `ALTER TABLE|VIEW [IF EXISTS] name RENAME TO new_name`
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct AlterTableRename {
+    /// What it was called in the statement.
+    pub relation: Relation,
+    /// What is renamed.
+    pub table: ObjectName,
+    /// Its new name. With a schema, it moves there.
+    pub new_name: ObjectName,
+    /// No error if it is not there.
+    pub if_exists: bool,
+}
+
+/// `ALTER TABLE|VIEW [IF EXISTS] name SET SCHEMA schema`
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct AlterTableSetSchema {
+    /// What it was called in the statement.
+    pub relation: Relation,
+    /// What is moved.
+    pub table: ObjectName,
+    /// Where it goes.
+    pub schema: ObjectName,
+    /// No error if it is not there.
+    pub if_exists: bool,
+}
+
+/// `SHOW CREATE TABLE|VIEW name`
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ShowCreate {
+    /// What it was called in the statement.
+    pub relation: Relation,
+    /// Which one.
+    pub name: ObjectName,
+}
+
+impl Statement {
+    /// The statement of sqlparser inside, looking through `EXPLAIN`.
+    pub(super) fn sql(&self) -> Option<&ast::Statement> {
+        let Self::DataFusion(statement) = self else { return None };
+        let mut statement = statement.as_ref();
+        loop {
+            match statement {
+                DFStatement::Statement(statement) => return Some(statement),
+                DFStatement::Explain(explain) => statement = &explain.statement,
+                _ => return None,
+            }
+        }
+    }
+}

@@ -1,0 +1,7 @@
+//! Does it hold: what the integration tests share.
+
+pub mod conformance;
+pub mod db;
+pub mod files;
+pub mod hook;
+pub mod program;

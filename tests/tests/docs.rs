@@ -1,0 +1,35 @@
+//! docs/settings.md says what the code says. `NECTARINE_APPROVE=1` writes it anew.
+
+use std::fs;
+use std::path::Path;
+
+use nectarine_engine::Settings;
+
+fn reference() -> String {
+    let mut text = String::from(
+        "# Settings\n\n\
+         Made from the code by `NECTARINE_APPROVE=1 tests/run settings_reference`; do not edit.\n\n\
+         A later layer wins: defaults, `nectarine.toml` in the home, environment variables (`NECTARINE_MEMORY_LIMIT`), flags \
+         (`--set memory_limit=8GB`), `SET nectarine.memory_limit = '8GB'`. DataFusion's own settings (`datafusion.execution.batch_size`, ..) \
+         take the same way; `SELECT * FROM system.settings` lists all of them with their values and where they came from.\n\n\
+         ```toml\n# nectarine.toml\nmemory_limit = \"8GB\"\n\n[datafusion.execution]\ntarget_partitions = 8\n```\n",
+    );
+    for setting in Settings::docs() {
+        text.push_str(&format!("\n## {}\n\n{} Default: `{}`.\n", setting.name, setting.doc, setting.default));
+    }
+    text
+}
+
+#[test]
+fn settings_reference() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("a parent").join("docs/settings.md");
+    let expected = reference();
+    if std::env::var_os("NECTARINE_APPROVE").is_some() {
+        fs::write(&path, &expected).expect("docs can be written");
+    }
+    let found = fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        found == expected,
+        "docs/settings.md is not what the code says: NECTARINE_APPROVE=1 tests/run settings_reference"
+    );
+}

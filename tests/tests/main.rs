@@ -1,0 +1,11 @@
+//! One binary for all integration tests: linking DataFusion once is enough.
+
+mod bad_input;
+mod conformance;
+mod docs;
+mod faults;
+mod processes;
+mod s3;
+mod sql;
+mod streams;
+mod tidy;

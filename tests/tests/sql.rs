@@ -1,0 +1,11 @@
+//! The SQL that DataFusion does not have by itself: everything durable, from a user's side. What must last is asked again
+//! after the home was closed and opened.
+
+mod catalog;
+mod copy;
+mod functions;
+mod settings;
+mod system;
+mod tables;
+mod types;
+mod views;

@@ -1,0 +1,207 @@
+//! Functions written in SQL, and prepared statements.
+
+use nectarine_tests::db::Db;
+
+#[tokio::test]
+async fn functions_are_inlined() {
+    let db = Db::new().await;
+    db.script(
+        r#"
+        CREATE FUNCTION twice(x INT) RETURNS INT RETURN x * 2;
+        -> CREATE FUNCTION
+        CREATE TABLE t AS SELECT CAST(value AS INT) AS a FROM generate_series(1, 5);
+        SELECT twice(a) FROM t ORDER BY a;
+        -> 2
+        -> 4
+        -> 6
+        -> 8
+        -> 10
+        SELECT sum(twice(a)) FROM t WHERE twice(a) > 4;
+        -> 24
+        CREATE FUNCTION add(x BIGINT, y BIGINT) RETURNS BIGINT RETURN x + y;
+        CREATE FUNCTION by_number(BIGINT, BIGINT) RETURNS BIGINT RETURN $1 - $2;
+        SELECT add(twice(3), 1), by_number(5, 3), add(NULL, 1);
+        -> 7|2|NULL
+        CREATE FUNCTION four_times(x INT) RETURNS INT RETURN twice(twice(x));
+        SELECT four_times(3);
+        -> 12
+        CREATE FUNCTION greet(name TEXT) RETURNS TEXT RETURN 'hello ' || upper(name);
+        SELECT greet('you');
+        -> hello YOU
+        CREATE FUNCTION nothing() RETURNS INT RETURN 7;
+        SELECT nothing();
+        -> 7
+        CREATE FUNCTION twice(x INT) RETURNS INT RETURN x * 3;
+        !! function "twice" already exists
+        CREATE OR REPLACE FUNCTION greet(name TEXT) RETURNS TEXT RETURN 'bye ' || name;
+        SELECT greet('you');
+        -> bye you
+        SELECT twice('x');
+        !! 'x'
+        SELECT twice(1, 2);
+        !! Sql:
+        SELECT twicee(1);
+        !! function "twicee" does not exist
+        CREATE FUNCTION bad(x INT) RETURNS INT RETURN y + 1;
+        !! "y"
+        CREATE FUNCTION bad(x INT) RETURNS INT RETURN nope(x);
+        !! function "nope" does not exist
+        CREATE FUNCTION bad(x INT) RETURNS INT RETURN (SELECT max(a) FROM t);
+        !! subqueries
+        CREATE FUNCTION bad(x INT) RETURNS INT LANGUAGE python AS 'x';
+        !! python
+        CREATE FUNCTION bad(x INT) RETURNS INT RETURN bad(x);
+        !! function "bad" does not exist
+        SELECT name FROM system.functions ORDER BY name;
+        -> add
+        -> by_number
+        -> four_times
+        -> greet
+        -> nothing
+        -> twice
+        "#,
+    )
+    .await;
+    // The plan holds the body, not the call.
+    let plan = db.ok("EXPLAIN SELECT twice(a) FROM t WHERE twice(a) = 4").await;
+    let physical = plan.split_once("physical_plan").expect("a physical plan").1;
+    // Only the name of the column still tells of the call.
+    let body = physical.replace("as twice(t.a)", "");
+    assert!(!body.contains("twice") && body.contains("* 2"), "{plan}");
+    let db = db.reopen().await;
+    db.script(
+        r#"
+        SELECT sum(twice(a)), four_times(1), greet('you') FROM t GROUP BY 2, 3;
+        -> 30|4|bye you
+        DROP FUNCTION nope;
+        !! function "nope" does not exist
+        DROP FUNCTION IF EXISTS nope;
+        -> DROP FUNCTION
+        -> notice: function "nope" does not exist, skipping
+        DROP FUNCTION abs;
+        !! built in
+        DROP FUNCTION twice;
+        -> DROP FUNCTION
+        SELECT twice(1);
+        !! function "twice" does not exist
+        SELECT greet('x');
+        -> bye x
+        "#,
+    )
+    .await;
+    // What stood on it says so, or kept its body; it never crashes.
+    match db.run("SELECT four_times(3)").await {
+        Ok(rows) => assert_eq!(rows, "12"),
+        Err(error) => {
+            assert!(error.starts_with("Sql:") && (error.contains("four_times") || error.contains("twice")), "{error}")
+        }
+    }
+}
+
+/// An argument that is not the same each time is evaluated once, however often the body names it.
+#[tokio::test]
+async fn an_argument_is_evaluated_once() {
+    let db = Db::new().await;
+    db.script(
+        r#"
+        CREATE FUNCTION minus_itself(x DOUBLE) RETURNS DOUBLE RETURN x - x;
+        SELECT count(*) FROM generate_series(1, 1000) WHERE minus_itself(random()) <> 0;
+        -> 0
+        CREATE FUNCTION dice() RETURNS DOUBLE RETURN random();
+        SELECT count(DISTINCT dice()) > 500 FROM generate_series(1, 1000);
+        -> true
+        CREATE FUNCTION small(x SMALLINT) RETURNS SMALLINT RETURN x + 1;
+        SELECT arrow_typeof(small(CAST(1 AS SMALLINT)));
+        -> Int16
+        "#,
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn functions_in_views_defaults_and_prepared_statements() {
+    let db = Db::new().await;
+    db.script(
+        r#"
+        CREATE FUNCTION inc(x BIGINT) RETURNS BIGINT RETURN x + 1;
+        CREATE TABLE t AS SELECT value AS a FROM generate_series(1, 3);
+        CREATE VIEW v AS SELECT inc(a) AS b FROM t;
+        SELECT sum(b) FROM v;
+        -> 9
+        PREPARE p AS SELECT inc(a) FROM t WHERE a = $1;
+        EXECUTE p(2);
+        -> 3
+        CREATE OR REPLACE FUNCTION inc(x BIGINT) RETURNS BIGINT RETURN x + 100;
+        SELECT sum(b) FROM v;
+        -> 306
+        EXECUTE p(2);
+        -> 102
+        CREATE TABLE d (a BIGINT DEFAULT inc(1), b BIGINT);
+        INSERT INTO d (b) VALUES (1);
+        SELECT a FROM d;
+        -> 101
+        "#,
+    )
+    .await;
+    let db = db.reopen().await;
+    db.script("SELECT sum(b) FROM v;\n-> 306\nINSERT INTO d (b) VALUES (1);\nSELECT sum(a) FROM d;\n-> 202").await;
+}
+
+#[tokio::test]
+async fn prepared_statements_see_new_rows() {
+    let db = Db::new().await;
+    db.script(
+        r#"
+        CREATE TABLE t AS SELECT 1 AS a;
+        PREPARE total AS SELECT count(*), sum(a) FROM t;
+        -> PREPARE
+        EXECUTE total;
+        -> 1|1
+        INSERT INTO t VALUES (10);
+        EXECUTE total;
+        -> 2|11
+        PREPARE total AS SELECT 1;
+        !! prepared statement "total" already exists
+        PREPARE above (INT) AS SELECT a FROM t WHERE a > $1 ORDER BY a;
+        EXECUTE above(5);
+        -> 10
+        EXECUTE above(0);
+        -> 1
+        -> 10
+        EXECUTE above;
+        !! expects 1 parameter
+        EXECUTE above(1, 2);
+        !! expects 1 parameter
+        EXECUTE above('text');
+        !! text
+        PREPARE add (INT) AS INSERT INTO t VALUES ($1);
+        EXECUTE add(100);
+        -> INSERT 1
+        EXECUTE add(1000);
+        -> INSERT 1
+        EXECUTE total;
+        -> 4|1111
+        DROP TABLE t;
+        EXECUTE total;
+        !! does not exist
+        CREATE TABLE t AS SELECT 7 AS a;
+        EXECUTE total;
+        -> 1|7
+        DEALLOCATE total;
+        -> DEALLOCATE
+        EXECUTE total;
+        !! prepared statement "total" does not exist
+        DEALLOCATE nope;
+        !! prepared statement "nope" does not exist
+        PREPARE bad AS SELECT * FROM nope;
+        !! table "nope" does not exist
+        DEALLOCATE ALL;
+        EXECUTE above(1);
+        !! prepared statement "above" does not exist
+        "#,
+    )
+    .await;
+    // They belong to the session.
+    db.ok("PREPARE mine AS SELECT 1").await;
+    assert!(db.client().err("EXECUTE mine").await.contains("\"mine\" does not exist"));
+}

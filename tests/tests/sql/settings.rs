@@ -1,0 +1,85 @@
+//! Settings: defaults, the home's file, the environment, flags, SET.
+
+use nectarine_tests::db::Db;
+use nectarine_tests::program::{Program, finish};
+
+#[tokio::test]
+async fn set_and_reset() {
+    let db = Db::with(&[("nectarine.user_name", "flagged"), ("datafusion.execution.batch_size", "100")]).await;
+    let shown = "SELECT value, source FROM system.settings WHERE name = 'nectarine.user_name'";
+    assert_eq!(db.ok(shown).await, "flagged|flag");
+    db.script(
+        r#"
+        SET nectarine.user_name = 'ann';
+        -> SET
+        SELECT value, source FROM system.settings WHERE name = 'nectarine.user_name';
+        -> ann|session
+        SHOW nectarine.user_name;
+        -> nectarine.user_name|ann
+        SELECT user_name FROM system.queries ORDER BY started_at DESC LIMIT 1;
+        -> ann
+        RESET nectarine.user_name;
+        -> RESET
+        SELECT value, source FROM system.settings WHERE name = 'nectarine.user_name';
+        -> flagged|flag
+        SELECT value, source FROM system.settings WHERE name = 'datafusion.execution.batch_size';
+        -> 100|flag
+        SET datafusion.execution.batch_size = 50;
+        SHOW datafusion.execution.batch_size;
+        -> datafusion.execution.batch_size|50
+        RESET datafusion.execution.batch_size;
+        SHOW datafusion.execution.batch_size;
+        -> datafusion.execution.batch_size|100
+        SELECT value, source FROM system.settings WHERE name = 'datafusion.execution.time_zone';
+        -> NULL|default
+        SET TIME ZONE = '+08:00';
+        SHOW TIME ZONE;
+        -> datafusion.execution.time_zone|+08:00
+        SELECT count(*) FROM system.settings WHERE description = '';
+        -> 0
+        "#,
+    )
+    .await;
+    // Another session starts from the flags.
+    db.ok("SET nectarine.user_name = 'ann'").await;
+    assert_eq!(db.client().ok(shown).await, "flagged|flag");
+    let db = db.reopen().await;
+    assert_eq!(db.ok(shown).await, "flagged|flag");
+}
+
+/// Each layer wins over those before it.
+#[test]
+fn layers() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let home = folder.path().join("home");
+    std::fs::create_dir(&home).expect("a folder");
+    let sql = "SELECT value, source FROM system.settings WHERE name = 'nectarine.query_log_keep'";
+    let plain = Program::on(&home);
+    assert_eq!(plain.run(sql).rows(), "10000,default");
+    std::fs::write(home.join("nectarine.toml"), "query_log_keep = 1000\n[datafusion.execution]\nbatch_size = 77\n")
+        .expect("a file");
+    assert_eq!(plain.run(sql).rows(), "1000,nectarine.toml");
+    assert_eq!(plain.run("SHOW datafusion.execution.batch_size").rows(), "datafusion.execution.batch_size,77");
+    let with_environment = |program: &Program| {
+        let mut command = program.command();
+        command.env("NECTARINE_QUERY_LOG_KEEP", "2000").args(["-c", sql]);
+        finish(command, b"").rows()
+    };
+    assert_eq!(with_environment(&plain), "2000,environment");
+    let flagged = plain.clone().set("query_log_keep", "3000");
+    assert_eq!(with_environment(&flagged), "3000,flag");
+    assert_eq!(flagged.run(&format!("SET nectarine.query_log_keep = 4000; {sql}")).rows(), "4000,session");
+    // Mistakes in any layer are told with where they are.
+    std::fs::write(home.join("nectarine.toml"), "query_log_kep = 1000\n").expect("a file");
+    let error = plain.run("SELECT 1").error();
+    assert!(error.contains("query_log_kep") && error.contains("query_log_keep"), "{error}");
+    std::fs::write(home.join("nectarine.toml"), "query_log_keep = \n").expect("a file");
+    let error = plain.run("SELECT 1").error();
+    assert!(error.contains("nectarine.toml"), "{error}");
+    std::fs::write(home.join("nectarine.toml"), "query_log_keep = \"many\"\n").expect("a file");
+    let error = plain.run("SELECT 1").error();
+    assert!(error.contains("query_log_keep") && error.contains("nectarine.toml"), "{error}");
+    std::fs::remove_file(home.join("nectarine.toml")).expect("it was there");
+    let error = plain.clone().set("memory_limt", "1GB").run("SELECT 1").error();
+    assert!(error.contains("memory_limt") && error.contains("nectarine.memory_limit"), "{error}");
+}

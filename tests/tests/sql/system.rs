@@ -1,0 +1,141 @@
+//! What the engine knows of itself, as tables.
+
+use nectarine_tests::db::Db;
+use nectarine_tests::files::numbers;
+
+/// Columns are public, like a function's signature.
+#[tokio::test]
+async fn columns() {
+    let db = Db::new().await;
+    let columns = |table: &'static str| {
+        let db = db.clone();
+        async move {
+            let described = db.ok(&format!("DESCRIBE system.{table}")).await;
+            described
+                .lines()
+                .map(|line| line.rsplit_once('|').expect("name and type").0.to_owned())
+                .collect::<Vec<_>>()
+                .join(", ")
+        }
+    };
+    let time = "Timestamp(µs, \"UTC\")";
+    assert_eq!(
+        columns("extents").await,
+        format!(
+            "table_schema|Utf8, table_name|Utf8, position|Int64, location|Utf8, byte_start|Int64, byte_end|Int64, bytes|Int64, \
+             rows|Int64, fingerprint|Utf8, first_seen_at|{time}"
+        )
+    );
+    assert_eq!(
+        columns("queries").await,
+        format!(
+            "query_id|Utf8, started_at|{time}, user_name|Utf8, sql|Utf8, state|Utf8, error|Utf8, elapsed_ms|Float64, cpu_ms|Float64, \
+             rows_returned|Int64, bytes_scanned|Int64, planning_ms|Float64"
+        )
+    );
+    assert_eq!(
+        columns("tables").await,
+        format!(
+            "table_schema|Utf8, table_name|Utf8, table_type|Utf8, format|Utf8, location|Utf8, extents|Int64, bytes|Int64, rows|Int64, \
+             created_at|{time}, error|Utf8"
+        )
+    );
+    assert_eq!(columns("settings").await, "name|Utf8, value|Utf8, default|Utf8, source|Utf8, description|Utf8");
+    assert_eq!(columns("functions").await, format!("name|Utf8, definition|Utf8, created_at|{time}"));
+}
+
+#[tokio::test]
+async fn tables_and_extents() {
+    let db = Db::new().await;
+    numbers(&db.path("d/1.parquet"), 0..10);
+    numbers(&db.path("d/2.parquet"), 10..30);
+    db.script(
+        r#"
+        CREATE TABLE t (a BIGINT);
+        INSERT INTO t VALUES (1), (2);
+        INSERT INTO t VALUES (3);
+        CREATE VIEW v AS SELECT 1;
+        CREATE EXTERNAL TABLE e STORED AS PARQUET LOCATION '{dir}/d/';
+        SELECT table_schema, table_name, table_type, format, extents, rows, error FROM system.tables ORDER BY table_name;
+        -> public|e|external|PARQUET|2|30|NULL
+        -> public|t|managed|PARQUET|2|3|NULL
+        -> public|v|view|NULL|NULL|NULL|NULL
+        SELECT location FROM system.tables WHERE table_name = 'e';
+        -> {dir}/d/
+        SELECT table_name, position, rows, byte_start, byte_end = bytes, length(fingerprint) FROM system.extents ORDER BY 1, 2;
+        -> e|0|10|0|true|64
+        -> e|1|20|0|true|64
+        -> t|0|2|0|true|64
+        -> t|1|1|0|true|64
+        SELECT location FROM system.extents WHERE table_name = 'e' ORDER BY position;
+        -> file://{dir}/d/1.parquet
+        -> file://{dir}/d/2.parquet
+        SELECT count(DISTINCT fingerprint) FROM system.extents;
+        -> 4
+        SELECT bool_and(first_seen_at BETWEEN now() - INTERVAL '5 minutes' AND now() + INTERVAL '1 second') FROM system.extents;
+        -> true
+        SELECT bool_and(created_at BETWEEN now() - INTERVAL '5 minutes' AND now() + INTERVAL '1 second') FROM system.tables;
+        -> true
+        INSERT INTO system.tables SELECT * FROM system.tables;
+        !! system
+        "#,
+    )
+    .await;
+    let kept = db.ok("SELECT table_name, position, fingerprint, first_seen_at FROM system.extents ORDER BY 1, 2").await;
+    let db = db.reopen().await;
+    assert_eq!(
+        db.ok("SELECT table_name, position, fingerprint, first_seen_at FROM system.extents ORDER BY 1, 2").await,
+        kept
+    );
+}
+
+#[tokio::test]
+async fn queries_leave_a_record() {
+    let db = Db::new().await;
+    numbers(&db.path("n.parquet"), 0..100_000);
+    db.ok("SELECT n FROM '{dir}/n.parquet' WHERE n % 10 = 0").await;
+    db.err("SELECT nope FROM '{dir}/n.parquet'").await;
+    db.err("SELECT 1 / 0").await;
+    db.err("this is no SQL").await;
+    db.ok("CREATE TABLE t AS SELECT 1 AS a").await;
+    db.ok("INSERT INTO t VALUES (1), (2)").await;
+    // Dropped before its end.
+    drop(db.session().execute("SELECT * FROM generate_series(1, 1000000)").await.expect("it is planned"));
+    let log = |db: Db| async move {
+        db.ok(
+            "SELECT split_part(sql, ' ', 1) || ' ' || split_part(sql, ' ', 2) AS s, state, error, rows_returned FROM system.queries \
+             WHERE sql NOT LIKE '%system.queries%' ORDER BY started_at",
+        )
+        .await
+    };
+    let expected = "SELECT n|finished|NULL|10000\n\
+         SELECT nope|failed|column \"nope\" does not exist|NULL\n\
+         SELECT 1|failed|division by zero|NULL";
+    let found = log(db.clone()).await;
+    assert!(found.starts_with(expected), "{found}");
+    assert!(found.contains("\nthis is|failed|"), "{found}");
+    assert!(found.contains("\nCREATE TABLE|finished|NULL|"), "{found}");
+    assert!(found.contains("\nINSERT INTO|finished|NULL|"), "{found}");
+    assert!(found.ends_with("SELECT *|cancelled|NULL|NULL"), "{found}");
+    let measured = "SELECT elapsed_ms > 0, planning_ms > 0, cpu_ms >= 0, bytes_scanned > 0, user_name <> '', length(query_id) > 10 FROM system.queries \
+                    WHERE rows_returned = 10000";
+    assert_eq!(db.ok(measured).await, "true|true|true|true|true|true");
+    assert_eq!(db.ok("SELECT state FROM system.queries WHERE sql LIKE '%itself%'").await, "running");
+    let db = db.reopen().await;
+    assert_eq!(log(db.clone()).await, found);
+    assert_eq!(db.ok("SELECT count(*) FROM system.queries WHERE state = 'running'").await, "1");
+}
+
+#[tokio::test]
+async fn the_query_log_is_bounded() {
+    let db = Db::with(&[("nectarine.query_log_keep", "20")]).await;
+    for n in 0..100 {
+        db.ok(&format!("SELECT {n}")).await;
+    }
+    let found = db.ok("SELECT count(*) FROM system.queries").await;
+    assert!((15..=21).contains(&found.parse::<i32>().expect("a number")), "{found}");
+    assert_eq!(db.ok("SELECT count(*) FROM system.queries WHERE sql IN ('SELECT 99', 'SELECT 98')").await, "2");
+    let db = db.reopen().await;
+    let found = db.ok("SELECT count(*) FROM system.queries").await;
+    assert!((15..=21).contains(&found.parse::<i32>().expect("a number")), "{found}");
+}

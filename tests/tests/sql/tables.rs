@@ -1,0 +1,422 @@
+//! Tables: made, filled, replaced, renamed, dropped.
+
+use nectarine_tests::db::Db;
+
+#[tokio::test]
+async fn create_insert_and_read() {
+    let db = Db::new().await;
+    db.script(
+        r#"
+        CREATE TABLE t (a INT, b TEXT, c DOUBLE);
+        -> CREATE TABLE
+        SELECT * FROM t;
+        ->
+        INSERT INTO t VALUES (1, 'x', 0.5), (2, NULL, 1.5);
+        -> INSERT 2
+        INSERT INTO t SELECT a + 10, b, c FROM t;
+        -> INSERT 2
+        SELECT * FROM t ORDER BY a;
+        -> 1|x|0.5
+        -> 2|NULL|1.5
+        -> 11|x|0.5
+        -> 12|NULL|1.5
+        INSERT INTO t SELECT * FROM t WHERE false;
+        -> INSERT 0
+        CREATE TABLE t (z INT);
+        !! table "t" already exists
+        CREATE TABLE IF NOT EXISTS t (z INT);
+        -> CREATE TABLE
+        -> notice: "t" already exists, skipping
+        SELECT count(*) FROM t;
+        -> 4
+        CREATE OR REPLACE TABLE t AS SELECT a, a * 2 AS twice FROM t WHERE a < 10;
+        -> CREATE TABLE
+        SELECT * FROM t ORDER BY a;
+        -> 1|2
+        -> 2|4
+        CREATE OR REPLACE TABLE t (only INT);
+        SELECT count(*) FROM t;
+        -> 0
+        CREATE TABLE u AS VALUES (1, 'one'), (2, 'two');
+        SELECT * FROM u ORDER BY 1;
+        -> 1|one
+        -> 2|two
+        CREATE TABLE typed (a BIGINT, b TEXT) AS VALUES (1, 'one');
+        SELECT arrow_typeof(a), b FROM typed;
+        -> Int64|one
+        SELECT column1 + 1 AS a INTO v FROM u;
+        SELECT sum(a) FROM v;
+        -> 5
+        CREATE TABLE none AS SELECT 1 AS a WHERE false;
+        SELECT count(*) FROM none;
+        -> 0
+        "#,
+    )
+    .await;
+    let db = db.reopen().await;
+    db.script(
+        r#"
+        SELECT count(*) FROM t;
+        -> 0
+        SELECT * FROM u ORDER BY 1;
+        -> 1|one
+        -> 2|two
+        SELECT count(*) FROM none;
+        -> 0
+        INSERT INTO t VALUES (5);
+        SELECT * FROM t;
+        -> 5
+        "#,
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn defaults_and_chosen_columns() {
+    let db = Db::new().await;
+    db.script(
+        r#"
+        CREATE TABLE d (a INT, b TEXT DEFAULT 'none', c INT DEFAULT 1 + 2, t TIMESTAMP DEFAULT now(), e INT);
+        INSERT INTO d (a) VALUES (1);
+        INSERT INTO d (c, a) VALUES (30, 2);
+        INSERT INTO d (b, a) SELECT 'sel', 3;
+        INSERT INTO d VALUES (4, 'four', 4, '2024-01-01', 4);
+        INSERT INTO d (b, a) VALUES ('none', 5);
+        INSERT INTO d (a, b) VALUES (5, DEFAULT);
+        !! Sql:
+        SELECT a, b, c, t IS NOT NULL, e FROM d ORDER BY a;
+        -> 1|none|3|true|NULL
+        -> 2|none|30|true|NULL
+        -> 3|sel|3|true|NULL
+        -> 4|four|4|true|4
+        -> 5|none|3|true|NULL
+        INSERT INTO d (nope) VALUES (1);
+        !! "nope"
+        INSERT INTO d (a, a) VALUES (1, 2);
+        !! Sql:
+        INSERT INTO d (a, b) VALUES (1);
+        !! Sql:
+        INSERT INTO d (a) VALUES (1, 2);
+        !! Sql:
+        INSERT INTO d (a) VALUES ('text');
+        !! text
+        INSERT INTO nope VALUES (1);
+        !! table "nope" does not exist
+        SELECT count(*) FROM d;
+        -> 5
+        "#,
+    )
+    .await;
+    let db = db.reopen().await;
+    db.script(
+        r#"
+        INSERT INTO d (a) VALUES (6);
+        SELECT b, c FROM d WHERE a = 6;
+        -> none|3
+        "#,
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn columns_that_must_not_be_null() {
+    let db = Db::new().await;
+    db.script(
+        r#"
+        CREATE TABLE n (a INT NOT NULL, b INT);
+        INSERT INTO n VALUES (1, NULL);
+        INSERT INTO n VALUES (NULL, 1);
+        !! null
+        INSERT INTO n (b) VALUES (1);
+        !! null
+        INSERT INTO n SELECT CASE WHEN value > 5 THEN NULL ELSE value END, 1 FROM generate_series(1, 10);
+        !! null
+        SELECT * FROM n;
+        -> 1|NULL
+        DESCRIBE n;
+        -> a|Int32|NO
+        -> b|Int32|YES
+        "#,
+    )
+    .await;
+    let db = db.reopen().await;
+    db.script("INSERT INTO n VALUES (NULL, 1);\n!! null\nSELECT count(*) FROM n;\n-> 1").await;
+}
+
+/// A statement that fails half-way leaves nothing.
+#[tokio::test]
+async fn all_or_nothing() {
+    let db = Db::with(&[("nectarine.extent_bytes_max", "10KB")]).await;
+    db.script(
+        r#"
+        CREATE TABLE t AS SELECT 1 AS a;
+        INSERT INTO t SELECT 1 / (value - 90000) FROM generate_series(1, 100000);
+        !! division by zero
+        SELECT count(*) FROM t;
+        -> 1
+        CREATE TABLE u AS SELECT 1 / (value - 90000) AS a FROM generate_series(1, 100000);
+        !! division by zero
+        SELECT * FROM u;
+        !! table "u" does not exist
+        CREATE OR REPLACE TABLE t AS SELECT 1 / (value - 90000) AS a FROM generate_series(1, 100000);
+        !! division by zero
+        SELECT * FROM t;
+        -> 1
+        CREATE TABLE u AS SELECT value FROM generate_series(1, 100000);
+        SELECT count(*), sum(value) FROM u;
+        -> 100000|5000050000
+        SELECT extents > 3, rows FROM system.tables WHERE table_name = 'u';
+        -> true|100000
+        "#,
+    )
+    .await;
+    // What was written for statements that failed is gone.
+    let files = |name: &str| {
+        let mut found = vec![];
+        let mut folders = vec![db.home().join(name)];
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(folder).expect("a folder").flatten() {
+                let is_folder = entry.path().is_dir();
+                if is_folder { folders.push(entry.path()) } else { found.push(entry.file_name()) }
+            }
+        }
+        found
+    };
+    assert_eq!(files("tmp"), ["lock"]);
+    let extents: usize = db.ok("SELECT count(*) FROM system.extents").await.parse().expect("a number");
+    assert_eq!(files("tables").len(), extents);
+}
+
+#[tokio::test]
+async fn rename_and_move() {
+    let db = Db::new().await;
+    db.script(
+        r#"
+        CREATE SCHEMA s;
+        CREATE TABLE a AS SELECT 1 AS x;
+        CREATE TABLE taken AS SELECT 2 AS x;
+        CREATE VIEW over_a AS SELECT x FROM a;
+        ALTER TABLE a RENAME TO b;
+        -> ALTER TABLE
+        SELECT * FROM a;
+        !! table "a" does not exist
+        SELECT * FROM b;
+        -> 1
+        SELECT * FROM over_a;
+        !! does not exist
+        ALTER TABLE b RENAME TO taken;
+        !! taken" already exists
+        ALTER TABLE b RENAME TO "With Capitals";
+        INSERT INTO "With Capitals" VALUES (5);
+        SELECT sum(x) FROM "With Capitals";
+        -> 6
+        ALTER TABLE "With Capitals" RENAME TO a;
+        SELECT sum(x) FROM over_a;
+        -> 6
+        ALTER TABLE a SET SCHEMA s;
+        SELECT sum(x) FROM s.a;
+        -> 6
+        SELECT * FROM a;
+        !! table "a" does not exist
+        ALTER TABLE s.a RENAME TO c;
+        SELECT sum(x) FROM s.c;
+        -> 6
+        ALTER TABLE s.c RENAME TO public.c;
+        SELECT sum(x) FROM c;
+        -> 6
+        ALTER TABLE c SET SCHEMA nope;
+        !! schema "nope" does not exist
+        ALTER TABLE nope RENAME TO x;
+        !! table
+        !! does not exist
+        ALTER TABLE IF EXISTS nope RENAME TO x;
+        -> ALTER TABLE
+        -> notice: "nope" does not exist, skipping
+        ALTER TABLE c RENAME TO system.c;
+        !! system
+        ALTER VIEW over_a RENAME TO view2;
+        SELECT * FROM view2;
+        !! does not exist
+        ALTER VIEW c RENAME TO d;
+        !! "c" is a table
+        ALTER TABLE c ADD COLUMN y INT;
+        !! Unsupported:
+        ALTER TABLE c DROP COLUMN x;
+        !! Unsupported:
+        ALTER TABLE c RENAME COLUMN x TO y;
+        !! Unsupported:
+        "#,
+    )
+    .await;
+    let db = db.reopen().await;
+    db.script("SELECT sum(x) FROM c;\n-> 6\nINSERT INTO c VALUES (1);\nSELECT sum(x) FROM c;\n-> 7").await;
+}
+
+#[tokio::test]
+async fn drop_variants() {
+    let db = Db::new().await;
+    db.file("x.csv", "a\n1\n");
+    db.script(
+        r#"
+        CREATE TABLE t AS SELECT 1 AS a;
+        CREATE VIEW v AS SELECT * FROM t;
+        CREATE EXTERNAL TABLE e STORED AS CSV LOCATION '{dir}/x.csv';
+        DROP VIEW t;
+        !! "t" is a table
+        DROP TABLE v;
+        !! "v" is a view
+        DROP TABLE nope;
+        !! table
+        !! does not exist
+        DROP TABLE IF EXISTS nope;
+        -> DROP TABLE
+        -> notice: "nope" does not exist, skipping
+        DROP VIEW IF EXISTS nope;
+        -> DROP VIEW
+        -> notice: "nope" does not exist, skipping
+        DROP TABLE t CASCADE;
+        !! CASCADE
+        DROP TABLE system.tables;
+        !! system
+        DROP TABLE t;
+        -> DROP TABLE
+        SELECT * FROM v;
+        !! does not exist
+        DROP VIEW v;
+        -> DROP VIEW
+        DROP TABLE e;
+        SELECT * FROM e;
+        !! table "e" does not exist
+        SELECT * FROM '{dir}/x.csv';
+        -> 1
+        CREATE TABLE t AS SELECT 2 AS a;
+        SELECT * FROM t;
+        -> 2
+        SELECT count(*) FROM system.tables;
+        -> 1
+        "#,
+    )
+    .await;
+    // Several at once: all or none.
+    db.ok("CREATE TABLE u AS SELECT 1 AS a").await;
+    match db.run("DROP TABLE t, u").await {
+        Ok(_) => assert_eq!(db.ok("SELECT count(*) FROM system.tables").await, "0"),
+        Err(_) => assert_eq!(db.ok("SELECT count(*) FROM system.tables").await, "2"),
+    }
+    let db = db.reopen().await;
+    db.script("SELECT * FROM v;\n!! does not exist").await;
+}
+
+#[tokio::test]
+async fn tables_are_append_only() {
+    let db = Db::new().await;
+    db.script(
+        r#"
+        CREATE TABLE t AS SELECT 1 AS a;
+        UPDATE t SET a = 2;
+        !! Unsupported: cannot update "t": tables are append-only
+        !! CREATE OR REPLACE TABLE t AS SELECT
+        DELETE FROM t WHERE a = 1;
+        !! Unsupported: cannot delete from "t": tables are append-only
+        !! CREATE OR REPLACE TABLE t AS SELECT
+        TRUNCATE TABLE t;
+        !! Unsupported: cannot truncate "t": tables are append-only
+        !! CREATE OR REPLACE TABLE
+        MERGE INTO t USING t AS u ON t.a = u.a WHEN MATCHED THEN DELETE;
+        !! Unsupported: cannot merge into "t": tables are append-only
+        INSERT OVERWRITE t SELECT 5;
+        !! tables are append-only
+        REPLACE INTO t VALUES (1);
+        !! tables are append-only
+        EXPLAIN DELETE FROM t;
+        !! tables are append-only
+        PREPARE p AS DELETE FROM t;
+        !! tables are append-only
+        SELECT * FROM t TABLESAMPLE (10);
+        !! Unsupported:
+        !! TABLESAMPLE
+        SELECT * FROM t TABLESAMPLE BERNOULLI (10) REPEATABLE (1);
+        !! TABLESAMPLE
+        SELECT * FROM t FOR UPDATE;
+        !! Unsupported:
+        SELECT * FROM t FOR SYSTEM_TIME AS OF '2024-01-01';
+        !! SYSTEM_TIME
+        INSERT INTO t VALUES (1) ON CONFLICT DO NOTHING;
+        !! not supported
+        INSERT INTO t VALUES (1) RETURNING a;
+        !! not supported
+        CREATE INDEX i ON t (a);
+        !! Unsupported:
+        CREATE TEMPORARY TABLE x (a INT);
+        !! Unsupported:
+        CREATE DATABASE other;
+        !! Unsupported:
+        BEGIN;
+        !! Unsupported:
+        COMMIT;
+        !! Unsupported:
+        SELECT * FROM t;
+        -> 1
+        "#,
+    )
+    .await;
+}
+
+/// The way out that the errors above recommend.
+#[tokio::test]
+async fn rows_are_changed_by_writing_the_table_anew() {
+    let db = Db::new().await;
+    db.script(
+        r#"
+        CREATE TABLE t AS SELECT value AS a, 'x' AS b FROM generate_series(1, 10);
+        CREATE OR REPLACE TABLE t AS SELECT a, CASE WHEN a = 3 THEN 'three' ELSE b END AS b FROM t WHERE NOT (a > 5);
+        SELECT * FROM t ORDER BY a;
+        -> 1|x
+        -> 2|x
+        -> 3|three
+        -> 4|x
+        -> 5|x
+        CREATE OR REPLACE TABLE t AS SELECT * FROM t LIMIT 0;
+        SELECT count(*) FROM t;
+        -> 0
+        INSERT INTO t VALUES (1, 'again');
+        SELECT * FROM t;
+        -> 1|again
+        "#,
+    )
+    .await;
+}
+
+/// Declared keys are believed; at least nothing breaks by declaring them.
+#[tokio::test]
+async fn keys() {
+    let db = Db::new().await;
+    db.script(
+        r#"
+        CREATE TABLE k (a INT, b TEXT, PRIMARY KEY (a), UNIQUE (b));
+        INSERT INTO k VALUES (1, 'x'), (2, 'y');
+        SELECT a, b FROM k GROUP BY a, b ORDER BY a;
+        -> 1|x
+        -> 2|y
+        "#,
+    )
+    .await;
+    let db = db.reopen().await;
+    db.script("SELECT b FROM k GROUP BY a, b ORDER BY a;\n-> x\n-> y").await;
+}
+
+#[tokio::test]
+async fn several_statements_need_several_calls() {
+    let db = Db::new().await;
+    db.script(
+        r#"
+        CREATE TABLE t AS SELECT 1 AS a; DROP TABLE t;
+        !! Sql:
+        SELECT * FROM t;
+        !! does not exist
+        "#,
+    )
+    .await;
+    assert_eq!(db.ok("").await, "");
+    assert_eq!(db.ok("  -- nothing\n ;").await, "");
+}

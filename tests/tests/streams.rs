@@ -1,0 +1,7 @@
+//! External tables: files that others write, seen as they are now.
+
+mod concurrent;
+mod growing;
+mod identity;
+mod listing;
+mod writing;
