@@ -5,16 +5,20 @@
 //!   provider   a stream as DataFusion sees it
 //!   prune      which extents a filter can not touch
 //!   function   functions written in SQL, inlined
+//!   canonical  the normal form of plans and their fingerprints
+//!   reuse      the rule that reads what was computed before
 //!   node       plan nodes that say what, not how; executor lowers them
 //! ```
 //!
 //! Pure: opens no file and awaits nothing but the snapshot that its caller pins.
 
+pub mod canonical;
 mod error;
 pub mod function;
 pub mod node;
 mod provider;
 mod prune;
+pub mod reuse;
 pub mod sql;
 
 pub use error::{PlannerError, Result};

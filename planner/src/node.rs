@@ -1,5 +1,11 @@
 //! Plan nodes that say what is to be computed and print well in EXPLAIN; they do not run. The executor lowers them.
 
+mod add_entry;
+mod cache_read;
 mod extent_scan;
+mod units;
 
+pub use add_entry::{AddEntryExec, PrefixKey};
+pub use cache_read::CacheReadExec;
 pub use extent_scan::{ExtentScanExec, Reading};
+pub use units::{short, size, time};

@@ -1,0 +1,135 @@
+//! Aggregates and window functions.
+
+use std::sync::Arc;
+
+use arrow::datatypes::DataType;
+use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
+use datafusion::physical_expr::window::{
+    PlainAggregateWindowExpr, SlidingAggregateWindowExpr, StandardWindowExpr, WindowExpr,
+};
+use datafusion::physical_plan::aggregates::PhysicalGroupBy;
+use datafusion::physical_plan::windows::WindowUDFExpr;
+
+use super::Uncacheable;
+use super::encoder::{Encoder, Tag};
+use super::expr::ExprContext;
+use super::types;
+
+/// Aggregates whose value is decided by the set of rows alone, and exactly, where their arguments are no floats.
+const EXACT: [&str; 11] =
+    ["count", "sum", "avg", "min", "max", "bool_and", "bool_or", "bit_and", "bit_or", "bit_xor", "median"];
+
+/// Whether computing it again gives the same bits, in whatever order the rows come.
+pub(super) fn is_exact(aggregate: &AggregateFunctionExpr, input_types: &[DataType]) -> bool {
+    let no_floats = input_types.iter().all(|data_type| !data_type.is_floating());
+    let name = aggregate.fun().name();
+    // Smallest and largest are one of the values, floats or not.
+    let picks = matches!(name, "min" | "max" | "count");
+    // An average of integers is a quotient of floats.
+    let no_quotient = name != "avg" || !aggregate.field().data_type().is_floating();
+    EXACT.contains(&name) && no_quotient && (no_floats || picks)
+}
+
+impl ExprContext<'_> {
+    /// One aggregate, without its name.
+    pub(super) fn aggregate(&self, aggregate: &AggregateFunctionExpr) -> Result<Vec<u8>, Uncacheable> {
+        self.built_ins.check_aggregate(aggregate.fun())?;
+        let mut encoder = Encoder::new(Tag::AggregateFunction);
+        encoder
+            .text(aggregate.fun().name())
+            .bytes(&types::data_type(aggregate.field().data_type()))
+            .flag(aggregate.is_distinct())
+            .flag(aggregate.ignore_nulls())
+            .flag(aggregate.is_reversed());
+        encoder.list(self.exprs(&aggregate.expressions())?).list(self.sort(aggregate.order_bys())?);
+        Ok(encoder.into_bytes())
+    }
+
+    /// The keys of a GROUP BY with its grouping sets.
+    pub(super) fn group_by(&self, group_by: &PhysicalGroupBy) -> Result<Vec<u8>, Uncacheable> {
+        let mut encoder = Encoder::new(Tag::Aggregate);
+        encoder.list(self.exprs(group_by.expr().iter().map(|(expr, _)| expr))?);
+        encoder.list(self.exprs(group_by.null_expr().iter().map(|(expr, _)| expr))?);
+        encoder.flag(group_by.has_grouping_set()).number(group_by.groups().len() as u64);
+        for group in group_by.groups() {
+            encoder.number(group.len() as u64);
+            group.iter().for_each(|is_null| _ = encoder.flag(*is_null));
+        }
+        Ok(encoder.into_bytes())
+    }
+
+    /// An optional filter.
+    pub(super) fn filter(&self, filter: Option<&Arc<dyn PhysicalExpr>>) -> Result<Vec<u8>, Uncacheable> {
+        let mut encoder = Encoder::default();
+        match filter {
+            Some(filter) => encoder.tag(Tag::Some).bytes(&self.predicate(filter)?),
+            None => encoder.tag(Tag::None),
+        };
+        Ok(encoder.into_bytes())
+    }
+
+    /// One window function with its frame, partition and order.
+    pub(super) fn window(&self, window: &Arc<dyn WindowExpr>) -> Result<Vec<u8>, Uncacheable> {
+        let mut encoder = Encoder::new(Tag::WindowFunction);
+        let any = window.as_any();
+        if let Some(plain) = any.downcast_ref::<PlainAggregateWindowExpr>() {
+            check_no_filter(&format!("{plain:?}"))?;
+            encoder.bytes(&self.aggregate(plain.get_aggregate_expr())?);
+        } else if let Some(sliding) = any.downcast_ref::<SlidingAggregateWindowExpr>() {
+            check_no_filter(&format!("{sliding:?}"))?;
+            encoder.bytes(&self.aggregate(sliding.get_aggregate_expr())?);
+        } else if let Some(standard) = any.downcast_ref::<StandardWindowExpr>() {
+            let function = standard.get_standard_func_expr().as_any().downcast_ref::<WindowUDFExpr>();
+            let function = function.ok_or_else(|| Uncacheable::Expression(window.name().to_string()))?;
+            encoder.bytes(&self.window_function(function)?);
+        } else {
+            return Err(Uncacheable::Expression(window.name().to_string()));
+        }
+        let frame = window.get_window_frame();
+        encoder.text(&format!("{:?}", frame.units));
+        for bound in [&frame.start_bound, &frame.end_bound] {
+            encoder.bytes(&window_bound(bound)?);
+        }
+        encoder.list(self.exprs(window.partition_by())?).list(self.sort(window.order_by())?);
+        Ok(encoder.into_bytes())
+    }
+
+    fn window_function(&self, function: &WindowUDFExpr) -> Result<Vec<u8>, Uncacheable> {
+        self.built_ins.check_window(function.fun())?;
+        // Whether NULLs are ignored can not be asked; its text ends with it.
+        let text = format!("{function:?}");
+        let options = ["is_reversed: false, ignore_nulls: false }", "is_reversed: false, ignore_nulls: true }"];
+        let known = options.iter().position(|end| text.ends_with(end));
+        let ignore_nulls =
+            known.ok_or(Uncacheable::Shape("a window function whose handling of NULLs is not known"))? == 1;
+        let mut encoder = Encoder::new(Tag::Function);
+        encoder.text(function.fun().name()).flag(ignore_nulls).list(self.exprs(function.args())?);
+        Ok(encoder.into_bytes())
+    }
+}
+
+/// The filter of a window's aggregate can not be asked for; its text ends with it.
+fn check_no_filter(text: &str) -> Result<(), Uncacheable> {
+    match text.ends_with("filter: None }") {
+        true => Ok(()),
+        false => Err(Uncacheable::Shape("a window function with a FILTER")),
+    }
+}
+
+fn window_bound(bound: &datafusion::logical_expr::WindowFrameBound) -> Result<Vec<u8>, Uncacheable> {
+    use datafusion::logical_expr::WindowFrameBound;
+    let mut encoder = Encoder::default();
+    let (name, value) = match bound {
+        WindowFrameBound::Preceding(value) => ("preceding", Some(value)),
+        WindowFrameBound::CurrentRow => ("current", None),
+        WindowFrameBound::Following(value) => ("following", Some(value)),
+    };
+    encoder.text(name);
+    if let Some(value) = value {
+        let bytes =
+            super::literal::scalar(value).map_err(|_| Uncacheable::Shape("a window bound that is not known"))?;
+        encoder.bytes(&bytes);
+    }
+    Ok(encoder.into_bytes())
+}

@@ -1,0 +1,79 @@
+//! [`BuiltIns`]: the functions that are known to be what their name says.
+//!
+//! A name is not an identity: `CREATE OR REPLACE FUNCTION` keeps it. A function counts as built-in only if it equals the one
+//! that DataFusion registers under its name. Functions written in SQL are inlined before plans are looked at, so their
+//! bodies count, not their names.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use datafusion::config::ConfigOptions;
+use datafusion::execution::SessionStateDefaults;
+use datafusion::logical_expr::{AggregateUDF, ScalarUDF, Volatility, WindowUDF};
+
+use super::Uncacheable;
+
+/// Functions whose value depends on names or metadata of columns, which fingerprints leave out.
+const NAME_DEPENDENT: [&str; 3] = ["arrow_field", "arrow_metadata", "with_metadata"];
+
+/// The functions that DataFusion comes with.
+#[derive(Debug)]
+pub struct BuiltIns {
+    scalar: HashMap<String, Arc<ScalarUDF>>,
+    aggregate: HashMap<String, Arc<AggregateUDF>>,
+    window: HashMap<String, Arc<WindowUDF>>,
+}
+
+impl Default for BuiltIns {
+    fn default() -> Self {
+        let scalar = SessionStateDefaults::default_scalar_functions();
+        let aggregate = SessionStateDefaults::default_aggregate_functions();
+        let window = SessionStateDefaults::default_window_functions();
+        Self {
+            scalar: scalar.into_iter().map(|function| (function.name().to_string(), function)).collect(),
+            aggregate: aggregate.into_iter().map(|function| (function.name().to_string(), function)).collect(),
+            window: window.into_iter().map(|function| (function.name().to_string(), function)).collect(),
+        }
+    }
+}
+
+impl BuiltIns {
+    /// Checks a scalar function. `config` is what it was planned with: some functions carry a part of it with them.
+    pub(super) fn check_scalar(&self, function: &ScalarUDF, config: &ConfigOptions) -> Result<(), Uncacheable> {
+        let name = function.name();
+        check_volatility(name, function.signature().volatility)?;
+        let Some(known) = self.scalar.get(name) else { return Err(Uncacheable::Function(name.to_string())) };
+        let is_known = known.as_ref() == function
+            || known.inner().with_updated_config(config).is_some_and(|updated| &updated == function);
+        if !is_known || NAME_DEPENDENT.contains(&name) {
+            return Err(Uncacheable::Function(name.to_string()));
+        }
+        Ok(())
+    }
+
+    pub(super) fn check_aggregate(&self, function: &AggregateUDF) -> Result<(), Uncacheable> {
+        let name = function.name();
+        check_volatility(name, function.signature().volatility)?;
+        match self.aggregate.get(name) {
+            Some(known) if known.as_ref() == function => Ok(()),
+            _ => Err(Uncacheable::Function(name.to_string())),
+        }
+    }
+
+    pub(super) fn check_window(&self, function: &WindowUDF) -> Result<(), Uncacheable> {
+        let name = function.name();
+        check_volatility(name, function.signature().volatility)?;
+        match self.window.get(name) {
+            Some(known) if known.as_ref() == function => Ok(()),
+            _ => Err(Uncacheable::Function(name.to_string())),
+        }
+    }
+}
+
+fn check_volatility(name: &str, volatility: Volatility) -> Result<(), Uncacheable> {
+    match volatility {
+        Volatility::Immutable => Ok(()),
+        // Those that depend on the time of the statement were folded to literals; what is left depends on something else.
+        Volatility::Stable | Volatility::Volatile => Err(Uncacheable::Volatile(name.to_string())),
+    }
+}

@@ -1,0 +1,141 @@
+//! [`Prefix`]: one subtree of a plan with its two fingerprints, and all subtrees of a plan.
+//!
+//! ```text
+//!   program (FP_P)   what is computed, inputs left open     salt, node, programs of the children
+//!   key (FP_PD)      on which extents                       program, extents of every scan below, in order
+//! ```
+
+use std::sync::Arc;
+
+use datafusion::config::ConfigOptions;
+use datafusion::physical_plan::ExecutionPlan;
+use nectarine_catalog::{Extent, Fingerprint};
+
+use super::encoder::{Encoder, Tag};
+use super::expr::ExprContext;
+use super::{BuiltIns, Salt, Uncacheable, node};
+
+/// What sort of work the top of a prefix does; admission asks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PrefixKind {
+    /// The rows of some extents: the stream has them already.
+    Scan,
+    /// A choice of columns.
+    Projection,
+    /// A choice of rows.
+    Filter,
+    /// Groups.
+    Aggregate,
+    /// Two inputs.
+    Join,
+    /// Window functions.
+    Window,
+    /// An order, perhaps with a limit.
+    Sort,
+    /// The first rows of something.
+    Limit,
+    /// Inputs one after the other.
+    Union,
+    /// Lists to rows.
+    Unnest,
+    /// No input: constants.
+    Constant,
+}
+
+/// The extents that one scan reads.
+#[derive(Clone, Debug)]
+pub struct Input {
+    /// What they are together.
+    pub fingerprint: Fingerprint,
+    /// They themselves, in order.
+    pub extents: Arc<[Arc<Extent>]>,
+    /// The table, for people.
+    pub table: String,
+}
+
+/// A subtree that can be recognised.
+#[derive(Clone, Debug)]
+pub struct Prefix {
+    /// FP_PD: the program on its extents.
+    pub key: Fingerprint,
+    /// FP_P: the program.
+    pub program: Fingerprint,
+    /// What its top does.
+    pub kind: PrefixKind,
+    /// What each scan below reads, in the plan's order; then what scalar subqueries read.
+    pub inputs: Vec<Input>,
+    /// Whether computing it again gives the same bits: no float sums, no choice among equals.
+    pub exact: bool,
+    /// Whether the order of its rows may mean something: it is sorted, or passes on the order of what is.
+    pub ordered: bool,
+    /// The canonical encoding: top first, then the children, each behind its length.
+    pub encoding: Arc<[u8]>,
+    /// How many of `inputs` belong to scans (the rest to subqueries, whose data is in the program).
+    pub(super) n_scans: usize,
+}
+
+/// A node of a plan with what is known of the subtree under it.
+#[derive(Debug)]
+pub struct PrefixNode {
+    /// The node.
+    pub plan: Arc<dyn ExecutionPlan>,
+    /// Its fingerprints, or why it has none.
+    pub prefix: Result<Prefix, Uncacheable>,
+    /// The nodes below it.
+    pub children: Vec<PrefixNode>,
+}
+
+impl PrefixNode {
+    /// Calls `visit` on this node and all below it, top first.
+    pub fn for_each<'a>(&'a self, visit: &mut dyn FnMut(&'a PrefixNode)) {
+        visit(self);
+        self.children.iter().for_each(|child| child.for_each(visit));
+    }
+}
+
+/// All prefixes of a plan. `plan` is DataFusion's initial plan: nothing in it depends on statistics or partitions yet.
+pub fn prefixes(
+    plan: &Arc<dyn ExecutionPlan>,
+    built_ins: &BuiltIns,
+    config: &ConfigOptions,
+    salt: &Salt,
+) -> PrefixNode {
+    let mut context = ExprContext { built_ins, config, scopes: vec![] };
+    node::encode(plan, &mut context, salt)
+}
+
+/// Puts the parts of a prefix together.
+pub(super) fn assemble(
+    own: Vec<u8>,
+    children: &[&Prefix],
+    kind: PrefixKind,
+    own_inputs: Vec<Input>,
+    subquery_inputs: Vec<Input>,
+    own_exact: bool,
+    salt: &Salt,
+) -> Prefix {
+    let passes_order = matches!(
+        kind,
+        PrefixKind::Projection | PrefixKind::Filter | PrefixKind::Limit | PrefixKind::Window | PrefixKind::Unnest
+    );
+    let ordered = kind == PrefixKind::Sort || (passes_order && children.iter().any(|child| child.ordered));
+    let mut program = Encoder::new(Tag::Program);
+    program.fingerprint(salt.fingerprint()).bytes(&own).number(children.len() as u64);
+    children.iter().for_each(|child| _ = program.fingerprint(&child.program));
+    let program = program.finish();
+
+    let scans = children.iter().flat_map(|child| &child.inputs[..child.n_scans]).cloned();
+    let mut inputs: Vec<Input> = own_inputs.into_iter().chain(scans).collect();
+    let n_scans = inputs.len();
+    let mut key = Encoder::new(Tag::Inputs);
+    key.fingerprint(&program).number(n_scans as u64);
+    inputs.iter().for_each(|input| _ = key.fingerprint(&input.fingerprint));
+
+    inputs.extend(children.iter().flat_map(|child| &child.inputs[child.n_scans..]).cloned());
+    inputs.extend(subquery_inputs);
+    let mut encoding = Encoder::default();
+    encoding.bytes(&own).number(children.len() as u64);
+    children.iter().for_each(|child| _ = encoding.bytes(&child.encoding));
+    let exact = own_exact && children.iter().all(|child| child.exact);
+    Prefix { key: key.finish(), program, kind, inputs, exact, ordered, encoding: encoding.into_bytes().into(), n_scans }
+}

@@ -1,0 +1,28 @@
+//! Reading what was computed before: which prefixes of a plan to read, which to keep, and why.
+//!
+//! ```text
+//!   oracle      what the rule asks the view cache, synchronously
+//!   context     one statement's mode, policy and findings; travels in the configuration
+//!   candidate   which prefixes are worth a question
+//!   admission   which prefixes are worth keeping
+//!   consistent  never one half of a query from the cache and the other computed anew, where that could show
+//!   report      what was found, for EXPLAIN REUSE and system tables
+//!   rule        the physical rule that puts it together
+//! ```
+
+mod admission;
+mod candidate;
+mod consistent;
+mod context;
+mod oracle;
+mod report;
+mod rule;
+
+#[cfg(test)]
+mod tests;
+
+pub use self::admission::AdmissionPolicy;
+pub use self::context::{Findings, Hit, ReuseContext, ReuseExtension, ReuseMode};
+pub use self::oracle::{CacheOracle, EmptyOracle, Found, Inquiry};
+pub use self::report::{PrefixReport, Verdict};
+pub use self::rule::ReusePrefixes;

@@ -1,0 +1,34 @@
+//! Which prefixes are worth a question.
+
+use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
+
+use crate::canonical::{Prefix, PrefixKind, PrefixNode};
+
+/// The node's prefix, if it could be read from the cache or kept.
+///
+/// The whole plan: always. Below it, what does work: not scans and choices of columns, which the stream has already; not
+/// halves of aggregates; and nothing whose order may mean something, because an entry in the middle of a plan has none.
+pub(super) fn candidate(node: &PrefixNode, is_root: bool) -> Option<&Prefix> {
+    let prefix = node.prefix.as_ref().ok()?;
+    // Without a stream below there is nothing to save.
+    if prefix.inputs.is_empty() {
+        return None;
+    }
+    if is_root {
+        return (prefix.kind != PrefixKind::Scan).then_some(prefix);
+    }
+    let works = match prefix.kind {
+        PrefixKind::Aggregate => !is_half(node),
+        PrefixKind::Join | PrefixKind::Window | PrefixKind::Filter | PrefixKind::Union | PrefixKind::Unnest => true,
+        PrefixKind::Scan | PrefixKind::Projection | PrefixKind::Sort | PrefixKind::Limit | PrefixKind::Constant => {
+            false
+        }
+    };
+    (works && !prefix.ordered).then_some(prefix)
+}
+
+/// States of groups, not groups.
+fn is_half(node: &PrefixNode) -> bool {
+    let aggregate = node.plan.downcast_ref::<AggregateExec>();
+    aggregate.is_some_and(|aggregate| matches!(aggregate.mode(), AggregateMode::Partial | AggregateMode::PartialReduce))
+}

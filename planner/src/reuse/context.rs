@@ -1,0 +1,152 @@
+//! [`ReuseContext`]: one statement's mode and policy on the way in, its findings on the way out.
+//!
+//! The rule list belongs to all statements; what belongs to one travels in its configuration, as an extension that has no
+//! options.
+
+use std::any::Any;
+use std::collections::HashSet;
+use std::fmt;
+use std::sync::Arc;
+
+use datafusion::common::{Result, plan_err};
+use datafusion::config::{ConfigEntry, ConfigExtension, ExtensionOptions};
+use nectarine_catalog::Fingerprint;
+use parking_lot::Mutex;
+
+use super::{AdmissionPolicy, CacheOracle, Found, PrefixReport};
+use crate::canonical::{BuiltIns, Prefix, Uncacheable};
+
+/// What a session wants of the cache.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum ReuseMode {
+    /// Read and keep.
+    #[default]
+    On,
+    /// Neither.
+    Off,
+    /// Read, keep nothing.
+    ReadOnly,
+    /// Compute anew, and replace what was kept.
+    Refresh,
+}
+
+impl ReuseMode {
+    /// Whether entries are read.
+    pub fn reads(self) -> bool {
+        matches!(self, Self::On | Self::ReadOnly)
+    }
+
+    /// Whether entries are made.
+    pub fn keeps(self) -> bool {
+        matches!(self, Self::On | Self::Refresh)
+    }
+}
+
+/// An entry that takes the place of a prefix.
+#[derive(Clone, Debug)]
+pub struct Hit {
+    /// FP_PD.
+    pub key: Fingerprint,
+    /// FP_P.
+    pub program: Fingerprint,
+    /// The entry.
+    pub found: Found,
+    /// Whether it is the whole answer.
+    pub is_root: bool,
+}
+
+/// What the rule found and decided.
+#[derive(Debug)]
+pub struct Findings {
+    /// The whole plan.
+    pub root: Result<Prefix, Uncacheable>,
+    /// Entries that the plan reads.
+    pub hits: Vec<Hit>,
+    /// Prefixes below the root that the plan keeps, by the ordinal of their AddEntry.
+    pub kept: Vec<Prefix>,
+    /// One line for each node that was looked at.
+    pub report: Vec<PrefixReport>,
+}
+
+impl Findings {
+    /// Whether the whole answer is there.
+    pub fn is_exact(&self) -> bool {
+        self.hits.iter().any(|hit| hit.is_root)
+    }
+}
+
+/// One statement's reuse.
+pub struct ReuseContext {
+    /// What is wanted.
+    pub mode: ReuseMode,
+    /// What is known.
+    pub oracle: Arc<dyn CacheOracle>,
+    /// Functions that are what they say.
+    pub built_ins: Arc<BuiltIns>,
+    /// What is worth keeping.
+    pub policy: AdmissionPolicy,
+    /// Entries that turned out damaged or missing while this statement wanted them.
+    pub banned: HashSet<Fingerprint>,
+    /// Whether look-ups count; they do not for EXPLAIN.
+    pub counts: bool,
+    findings: Mutex<Option<Findings>>,
+}
+
+impl ReuseContext {
+    /// A context that has found nothing yet.
+    pub fn new(
+        mode: ReuseMode,
+        oracle: Arc<dyn CacheOracle>,
+        built_ins: Arc<BuiltIns>,
+        policy: AdmissionPolicy,
+        banned: HashSet<Fingerprint>,
+        counts: bool,
+    ) -> Self {
+        Self { mode, oracle, built_ins, policy, banned, counts, findings: Mutex::default() }
+    }
+
+    /// What the rule found the last time it ran.
+    pub fn take_findings(&self) -> Option<Findings> {
+        self.findings.lock().take()
+    }
+
+    pub(super) fn found(&self, findings: Findings) {
+        *self.findings.lock() = Some(findings);
+    }
+}
+
+impl fmt::Debug for ReuseContext {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ReuseContext").field("mode", &self.mode).finish_non_exhaustive()
+    }
+}
+
+/// Carries a [`ReuseContext`] in a statement's configuration.
+#[derive(Clone, Debug, Default)]
+pub struct ReuseExtension(pub Option<Arc<ReuseContext>>);
+
+impl ConfigExtension for ReuseExtension {
+    const PREFIX: &'static str = "nectarine_statement_reuse";
+}
+
+impl ExtensionOptions for ReuseExtension {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn as_any_mut(&mut self) -> &mut dyn Any {
+        self
+    }
+
+    fn cloned(&self) -> Box<dyn ExtensionOptions> {
+        Box::new(self.clone())
+    }
+
+    fn set(&mut self, key: &str, _value: &str) -> Result<()> {
+        plan_err!("there is no setting \"{}.{key}\"", Self::PREFIX)
+    }
+
+    fn entries(&self) -> Vec<ConfigEntry> {
+        vec![]
+    }
+}

@@ -1,0 +1,45 @@
+//! [`CacheOracle`]: what the rule asks the view cache. Rules are synchronous: it answers from memory.
+
+use std::fmt;
+
+use nectarine_catalog::Fingerprint;
+
+/// An entry, as far as choosing needs it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Found {
+    /// Rows in it.
+    pub rows: u64,
+    /// Stored bytes.
+    pub bytes: u64,
+    /// What computing it took, in microseconds.
+    pub cost_us: u64,
+}
+
+/// What is known of one prefix.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Inquiry {
+    /// The entry of exactly this program on exactly these extents.
+    pub found: Option<Found>,
+    /// How often this program was looked up before.
+    pub lookups: u64,
+    /// Entries of the same program on other extents.
+    pub n_other_extents: u32,
+    /// There was an entry, and it was dropped.
+    pub was_dropped: bool,
+}
+
+/// Answers from memory.
+pub trait CacheOracle: fmt::Debug + Send + Sync {
+    /// One answer for each (key, program); `count` says whether the look-ups are to be remembered.
+    fn inquire(&self, prefixes: &[(Fingerprint, Fingerprint)], count: bool) -> Vec<Inquiry>;
+}
+
+/// Knows nothing.
+#[derive(Debug, Default)]
+pub struct EmptyOracle;
+
+impl CacheOracle for EmptyOracle {
+    fn inquire(&self, prefixes: &[(Fingerprint, Fingerprint)], _count: bool) -> Vec<Inquiry> {
+        vec![Inquiry::default(); prefixes.len()]
+    }
+}

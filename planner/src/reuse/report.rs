@@ -1,0 +1,95 @@
+//! [`PrefixReport`]: what was found for one node of a plan.
+
+use std::fmt;
+
+use nectarine_catalog::Fingerprint;
+
+use super::Found;
+use crate::canonical::Uncacheable;
+
+/// One line of EXPLAIN REUSE.
+#[derive(Clone, Debug)]
+pub struct PrefixReport {
+    /// How deep the node is.
+    pub depth: usize,
+    /// The node, as EXPLAIN prints it.
+    pub node: String,
+    /// FP_PD, where it has one.
+    pub key: Option<Fingerprint>,
+    /// FP_P, where it has one.
+    pub program: Option<Fingerprint>,
+    /// What was found.
+    pub verdict: Verdict,
+    /// Whether the plan keeps it.
+    pub kept: bool,
+}
+
+/// What was found for a prefix.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Verdict {
+    /// An entry is read.
+    Hit(Found),
+    /// Part of what a hit above it covers.
+    Covered,
+    /// Not asked for: it is no work, or its order matters.
+    NotAsked,
+    /// Nobody computed this program before.
+    NeverSeen,
+    /// The program was asked for, but not kept.
+    NotKept,
+    /// The program ran on other extents.
+    InputsChanged {
+        /// On how many other lists of extents.
+        n_entries: u32,
+    },
+    /// There was an entry; it was dropped.
+    Evicted,
+    /// The entry turned out damaged or missing.
+    Damaged,
+    /// Reading it would cost more than computing it.
+    NotWorthIt(Found),
+    /// It would mix two computations of something that may differ in its last bits.
+    Inconsistent,
+    /// It can not be recognised.
+    Uncacheable(Uncacheable),
+}
+
+impl Verdict {
+    /// One word, for system tables.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Hit(_) => "hit",
+            Self::Covered => "covered",
+            Self::NotAsked => "not asked",
+            Self::NeverSeen => "never seen",
+            Self::NotKept => "not kept",
+            Self::InputsChanged { .. } => "inputs changed",
+            Self::Evicted => "evicted",
+            Self::Damaged => "damaged",
+            Self::NotWorthIt(_) => "not worth it",
+            Self::Inconsistent => "inconsistent",
+            Self::Uncacheable(_) => "uncacheable",
+        }
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Hit(found) => write!(f, "hit: {} rows, {} bytes", found.rows, found.bytes),
+            Self::Covered => write!(f, "covered by the hit above"),
+            Self::NotAsked => write!(f, "not asked for"),
+            Self::NeverSeen => write!(f, "never seen"),
+            Self::NotKept => write!(f, "asked for before, but not kept"),
+            Self::InputsChanged { n_entries: 1 } => write!(f, "inputs changed: there is an entry on other extents"),
+            Self::InputsChanged { n_entries } => {
+                write!(f, "inputs changed: there are {n_entries} entries on other extents")
+            }
+            Self::Evicted => write!(f, "evicted"),
+            Self::Damaged => write!(f, "the entry was damaged or missing"),
+            Self::NotWorthIt(found) => write!(f, "not worth it: {} bytes to read", found.bytes),
+            Self::Inconsistent => write!(f, "it would mix two computations of the same floats"),
+            Self::Uncacheable(reason) => write!(f, "uncacheable: {reason}"),
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! [`ReusePrefixes`]: the largest prefixes that were computed before are read; what is worth it is kept.
+//!
+//! ```text
+//!   before                          after
+//!   SortExec: revenue DESC          SortExec: revenue DESC
+//!     AggregateExec: Final            CacheReadExec: entry=8d2f31.., rows=5, saves=1.2 s
+//!       AggregateExec: Partial
+//!         HashJoinExec
+//! ```
+//!
+//! Fires when   the statement's configuration carries a [`ReuseContext`](super::ReuseContext).
+//! Runs         first of all physical rules, on DataFusion's initial plan: nothing there depends on statistics or partitions.
+//! Keeps true   the plan's schema and rows. Nodes of the plan are used once, never copied: DataFusion's nodes hold state.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use datafusion::common::Result;
+use datafusion::config::ConfigOptions;
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
+use datafusion::physical_plan::{ExecutionPlan, displayable};
+use nectarine_catalog::Fingerprint;
+
+use super::candidate::candidate;
+use super::consistent::inconsistent;
+use super::context::{Findings, Hit, ReuseContext, ReuseExtension};
+use super::{Found, Inquiry, PrefixReport, Verdict};
+use crate::canonical::{Prefix, PrefixNode, Salt, prefixes};
+use crate::node::{AddEntryExec, CacheReadExec, PrefixKey};
+
+/// What opening an entry costs, in microseconds.
+const OPEN_US: u64 = 150;
+/// Bytes of an entry that are read in a microsecond.
+const READ_BYTES_PER_US: u64 = 400;
+
+/// The rule.
+#[derive(Debug, Default)]
+pub struct ReusePrefixes;
+
+impl PhysicalOptimizerRule for ReusePrefixes {
+    fn optimize(&self, plan: Arc<dyn ExecutionPlan>, config: &ConfigOptions) -> Result<Arc<dyn ExecutionPlan>> {
+        let context = config.extensions.get::<ReuseExtension>().and_then(|extension| extension.0.clone());
+        match context {
+            Some(context) => reuse(plan, config, &context),
+            None => Ok(plan),
+        }
+    }
+
+    fn name(&self) -> &str {
+        "reuse_prefixes"
+    }
+
+    fn schema_check(&self) -> bool {
+        true
+    }
+}
+
+fn reuse(
+    plan: Arc<dyn ExecutionPlan>,
+    config: &ConfigOptions,
+    context: &ReuseContext,
+) -> Result<Arc<dyn ExecutionPlan>> {
+    let salt = Salt::new(config);
+    let root = prefixes(&plan, &context.built_ins, config, &salt);
+    let mut rewrite = Rewrite {
+        context,
+        inquiries: inquire(&root, context),
+        chosen: HashSet::new(),
+        inconsistent: HashSet::new(),
+        kept_keys: HashSet::new(),
+        findings: Findings { root: root.prefix.clone(), hits: vec![], kept: vec![], report: vec![] },
+    };
+    rewrite.choose(&root);
+    let place = Place { depth: 0, is_root: true, parent_lookups: 0, may_keep: context.mode.keeps() };
+    let plan = rewrite.rewrite(&root, place)?;
+    context.found(rewrite.findings);
+    Ok(plan)
+}
+
+/// One batched question. If the whole answer is there, the rest of the plan is not asked for.
+fn inquire(root: &PrefixNode, context: &ReuseContext) -> HashMap<Fingerprint, Inquiry> {
+    let mut answers = HashMap::new();
+    if let Some(prefix) = candidate(root, true) {
+        let answer = context.oracle.inquire(&[(prefix.key, prefix.program)], context.counts);
+        let found = answer.first().is_some_and(|answer| answer.found.is_some());
+        answers.extend(answer.into_iter().map(|answer| (prefix.key, answer)));
+        if found && context.mode.reads() && !context.banned.contains(&prefix.key) {
+            return answers;
+        }
+    }
+    let mut asked: HashSet<Fingerprint> = answers.keys().copied().collect();
+    let mut questions = vec![];
+    root.for_each(&mut |node| {
+        if let Some(prefix) = candidate(node, false)
+            && asked.insert(prefix.key)
+        {
+            questions.push((prefix.key, prefix.program));
+        }
+    });
+    let inquiries = context.oracle.inquire(&questions, context.counts);
+    answers.extend(questions.iter().map(|(key, _)| *key).zip(inquiries));
+    answers
+}
+
+/// Where in the plan a node is.
+#[derive(Clone, Copy)]
+struct Place {
+    depth: usize,
+    is_root: bool,
+    parent_lookups: u64,
+    may_keep: bool,
+}
+
+struct Rewrite<'a> {
+    context: &'a ReuseContext,
+    inquiries: HashMap<Fingerprint, Inquiry>,
+    /// Prefixes that are read from their entries.
+    chosen: HashSet<Fingerprint>,
+    inconsistent: HashSet<Fingerprint>,
+    kept_keys: HashSet<Fingerprint>,
+    findings: Findings,
+}
+
+impl Rewrite<'_> {
+    /// Largest prefixes first; then hits that do not go together are given up, and what lies below them is tried.
+    fn choose(&mut self, root: &PrefixNode) {
+        if !self.context.mode.reads() {
+            return;
+        }
+        loop {
+            self.chosen.clear();
+            self.choose_below(root, true);
+            let given_up = inconsistent(root, &self.chosen);
+            if given_up.is_empty() {
+                return;
+            }
+            self.inconsistent.extend(given_up);
+        }
+    }
+
+    fn choose_below(&mut self, node: &PrefixNode, is_root: bool) {
+        if let Some(prefix) = candidate(node, is_root)
+            && self.usable(prefix).is_some()
+        {
+            self.chosen.insert(prefix.key);
+            return;
+        }
+        node.children.iter().for_each(|child| self.choose_below(child, false));
+    }
+
+    fn usable(&self, prefix: &Prefix) -> Option<Found> {
+        let found = self.inquiries.get(&prefix.key)?.found?;
+        let is_excluded = self.context.banned.contains(&prefix.key) || self.inconsistent.contains(&prefix.key);
+        (!is_excluded && is_worth_it(&found)).then_some(found)
+    }
+
+    fn rewrite(&mut self, node: &PrefixNode, place: Place) -> Result<Arc<dyn ExecutionPlan>> {
+        let prefix = candidate(node, place.is_root);
+        if let Some(prefix) = prefix.filter(|prefix| self.chosen.contains(&prefix.key))
+            && let Some(found) = self.usable(prefix)
+        {
+            self.report(node, place.depth, Verdict::Hit(found), false);
+            self.findings.hits.push(Hit { key: prefix.key, program: prefix.program, found, is_root: place.is_root });
+            return Ok(Arc::new(CacheReadExec::new(
+                prefix.key,
+                prefix.program,
+                found.rows,
+                found.bytes,
+                found.cost_us,
+                node.plan.schema(),
+            )));
+        }
+        let keeps = prefix.filter(|prefix| self.keeps(prefix, place)).cloned();
+        let verdict = self.verdict(node, prefix);
+        self.report(node, place.depth, verdict, keeps.is_some());
+
+        let lookups = prefix.and_then(|prefix| self.inquiries.get(&prefix.key)).map(|inquiry| inquiry.lookups);
+        let below = Place {
+            depth: place.depth + 1,
+            is_root: false,
+            parent_lookups: lookups.unwrap_or(place.parent_lookups),
+            // A recursive term runs many times, and each time on other rows.
+            may_keep: place.may_keep && node.plan.name() != "RecursiveQueryExec",
+        };
+        let children: Vec<_> = node.children.iter().map(|child| self.rewrite(child, below)).collect::<Result<_>>()?;
+        let is_same = children.iter().zip(node.plan.children()).all(|(new, old)| Arc::ptr_eq(new, old));
+        let plan = match is_same {
+            true => Arc::clone(&node.plan),
+            false => Arc::clone(&node.plan)
+                .replace_children(children, ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute))?,
+        };
+        let Some(prefix) = keeps else { return Ok(plan) };
+        let key = PrefixKey { key: prefix.key, program: prefix.program, ordinal: self.findings.kept.len() };
+        self.findings.kept.push(prefix);
+        Ok(Arc::new(AddEntryExec::new(plan, Arc::new(key))))
+    }
+
+    /// Whether the plan keeps a prefix below the root; the root is kept from the stream that the client reads.
+    fn keeps(&mut self, prefix: &Prefix, place: Place) -> bool {
+        if !place.may_keep || place.is_root {
+            return false;
+        }
+        // A root that only renames has the key of what lies below it.
+        let is_root_key = self.findings.root.as_ref().is_ok_and(|root| root.key == prefix.key);
+        let Some(inquiry) = self.inquiries.get(&prefix.key) else { return false };
+        let is_new = inquiry.found.is_none() || !self.context.mode.reads();
+        let admitted = self.context.policy.admits(prefix.kind, inquiry, place.parent_lookups);
+        !is_root_key && is_new && admitted && self.kept_keys.insert(prefix.key)
+    }
+
+    fn verdict(&self, node: &PrefixNode, prefix: Option<&Prefix>) -> Verdict {
+        let Some(prefix) = prefix else {
+            return match &node.prefix {
+                Err(reason) => Verdict::Uncacheable(reason.clone()),
+                Ok(_) => Verdict::NotAsked,
+            };
+        };
+        let Some(inquiry) = self.inquiries.get(&prefix.key) else { return Verdict::NotAsked };
+        match inquiry.found {
+            Some(_) if self.context.banned.contains(&prefix.key) => Verdict::Damaged,
+            Some(_) if self.inconsistent.contains(&prefix.key) => Verdict::Inconsistent,
+            Some(found) if !is_worth_it(&found) => Verdict::NotWorthIt(found),
+            Some(_) => Verdict::NotAsked,
+            None if inquiry.was_dropped => Verdict::Evicted,
+            None if inquiry.n_other_extents > 0 => Verdict::InputsChanged { n_entries: inquiry.n_other_extents },
+            None if inquiry.lookups > 0 => Verdict::NotKept,
+            None => Verdict::NeverSeen,
+        }
+    }
+
+    fn report(&mut self, node: &PrefixNode, depth: usize, verdict: Verdict, kept: bool) {
+        let prefix = node.prefix.as_ref().ok();
+        let line = displayable(node.plan.as_ref()).one_line().to_string();
+        let is_hit = matches!(verdict, Verdict::Hit(_));
+        self.findings.report.push(PrefixReport {
+            depth,
+            node: line.trim().to_string(),
+            key: prefix.map(|prefix| prefix.key),
+            program: prefix.map(|prefix| prefix.program),
+            verdict,
+            kept,
+        });
+        if is_hit {
+            node.children.iter().for_each(|child| self.report(child, depth + 1, Verdict::Covered, false));
+        }
+    }
+}
+
+/// Whether reading an entry takes less time than computing it took.
+fn is_worth_it(found: &Found) -> bool {
+    let read_us = OPEN_US + found.bytes / READ_BYTES_PER_US;
+    found.cost_us > read_us
+}

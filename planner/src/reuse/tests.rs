@@ -1,0 +1,171 @@
+//! The rule on plans, with an oracle that knows what it is told.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_plan::{ExecutionPlan, displayable};
+use nectarine_catalog::Fingerprint;
+use parking_lot::Mutex;
+
+use super::*;
+use crate::canonical::BuiltIns;
+use crate::canonical::fixture::Fixture;
+
+#[derive(Debug, Default)]
+struct Told {
+    found: Mutex<HashMap<Fingerprint, Found>>,
+    lookups: Mutex<HashMap<Fingerprint, u64>>,
+}
+
+impl CacheOracle for Told {
+    fn inquire(&self, prefixes: &[(Fingerprint, Fingerprint)], count: bool) -> Vec<Inquiry> {
+        let found = self.found.lock();
+        let mut lookups = self.lookups.lock();
+        let one = |(key, program): &(Fingerprint, Fingerprint)| {
+            let asked = lookups.entry(*program).or_default();
+            let inquiry = Inquiry { found: found.get(key).copied(), lookups: *asked, ..Inquiry::default() };
+            *asked += u64::from(count);
+            inquiry
+        };
+        prefixes.iter().map(one).collect()
+    }
+}
+
+const ENTRY: Found = Found { rows: 10, bytes: 1000, cost_us: 1_000_000 };
+
+struct Setup {
+    fixture: Fixture,
+    oracle: Arc<Told>,
+}
+
+impl Setup {
+    fn new() -> Self {
+        Self { fixture: Fixture::new(), oracle: Arc::default() }
+    }
+
+    async fn knows(&self, sql: &str) {
+        let key = self.fixture.key(sql).await;
+        self.oracle.found.lock().insert(key, ENTRY);
+    }
+
+    async fn run(&self, sql: &str, mode: ReuseMode) -> (Arc<dyn ExecutionPlan>, Findings) {
+        let plan = self.fixture.plan(sql).await;
+        let oracle = Arc::clone(&self.oracle) as Arc<dyn CacheOracle>;
+        let policy = AdmissionPolicy::default();
+        let context = ReuseContext::new(mode, oracle, Arc::new(BuiltIns::default()), policy, HashSet::new(), true);
+        let context = Arc::new(context);
+        let mut config = self.fixture.context.state().config_options().as_ref().clone();
+        config.extensions.insert(ReuseExtension(Some(Arc::clone(&context))));
+        let plan = ReusePrefixes.optimize(plan, &config).unwrap();
+        (plan, context.take_findings().unwrap())
+    }
+
+    async fn text(&self, sql: &str) -> String {
+        let (plan, _) = self.run(sql, ReuseMode::ReadOnly).await;
+        displayable(plan.as_ref()).indent(false).to_string()
+    }
+}
+
+#[tokio::test]
+async fn the_whole_answer_is_read() {
+    let setup = Setup::new();
+    let sql = "SELECT a, sum(b) FROM t GROUP BY a ORDER BY a";
+    setup.knows(sql).await;
+    let (plan, findings) = setup.run(sql, ReuseMode::On).await;
+    assert_eq!(plan.name(), "CacheReadExec");
+    assert!(findings.is_exact());
+    assert!(findings.kept.is_empty());
+}
+
+#[tokio::test]
+async fn a_prefix_is_read_under_what_is_new() {
+    let setup = Setup::new();
+    setup.knows("SELECT a, sum(b) FROM t GROUP BY a").await;
+    for sql in [
+        "SELECT a, sum(b) FROM t GROUP BY a HAVING sum(b) > 5",
+        "SELECT a, sum(b) FROM t GROUP BY a ORDER BY a DESC LIMIT 2",
+        "SELECT sum(b) + 1 FROM t GROUP BY a",
+        "SELECT u.a, x.n FROM u JOIN (SELECT a, sum(b) n FROM t GROUP BY a) x ON u.a = x.a",
+        "SELECT max(n) FROM (SELECT a, sum(b) n FROM t GROUP BY a)",
+        "SELECT a, sum(b) FROM v GROUP BY a HAVING sum(b) > 5",
+    ] {
+        let text = setup.text(sql).await;
+        assert_eq!(text.matches("CacheReadExec").count(), 1, "{sql}\n{text}");
+        assert!(!text.contains("table=public.t,"), "{sql}\n{text}");
+    }
+    let text = setup.text("SELECT a, sum(c) FROM t GROUP BY a").await;
+    assert!(!text.contains("CacheReadExec"), "{text}");
+}
+
+#[tokio::test]
+async fn off_reads_and_keeps_nothing() {
+    let setup = Setup::new();
+    let sql = "SELECT a, sum(b) FROM t GROUP BY a HAVING sum(b) > 5";
+    setup.knows(sql).await;
+    let (_, findings) = setup.run(sql, ReuseMode::Refresh).await;
+    assert!(findings.hits.is_empty());
+    assert_eq!(findings.kept.len(), 1, "the groups below");
+    let (_, findings) = setup.run(sql, ReuseMode::ReadOnly).await;
+    assert!(findings.is_exact());
+}
+
+/// An entry in the middle of a plan has no order, so nothing sorted is read there.
+#[tokio::test]
+async fn order_is_not_lost() {
+    let setup = Setup::new();
+    setup.knows("SELECT a, b FROM t ORDER BY b LIMIT 7").await;
+    setup.knows("SELECT a + 1, b FROM t ORDER BY b").await;
+    for sql in
+        ["SELECT a, b FROM t ORDER BY b LIMIT 5 OFFSET 2", "SELECT * FROM (SELECT a + 1, b FROM t ORDER BY b) LIMIT 3"]
+    {
+        let text = setup.text(sql).await;
+        assert!(!text.contains("CacheReadExec"), "{sql}\n{text}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_dearer_to_read_is_computed() {
+    let setup = Setup::new();
+    let sql = "SELECT a, sum(b) FROM t GROUP BY a";
+    let key = setup.fixture.key(sql).await;
+    setup.oracle.found.lock().insert(key, Found { rows: 1, bytes: 1 << 30, cost_us: 1000 });
+    let (_, findings) = setup.run(sql, ReuseMode::On).await;
+    assert!(findings.hits.is_empty());
+    assert!(findings.report.iter().any(|line| matches!(line.verdict, Verdict::NotWorthIt(_))));
+}
+
+/// Floats that were summed twice may differ: both uses must see one sum.
+#[tokio::test]
+async fn two_runs_of_one_sum_are_not_mixed() {
+    let setup = Setup::new();
+    let totals = "SELECT a, sum(f) s FROM t GROUP BY a";
+    let sql = format!("SELECT * FROM ({totals}) x JOIN (SELECT max(s) m FROM ({totals})) y ON x.s = y.m");
+    // Only the larger prefix is there: reading it would leave the other sum to be computed.
+    setup.knows(&format!("SELECT max(s) FROM ({totals})")).await;
+    let text = setup.text(&sql).await;
+    assert!(!text.contains("CacheReadExec"), "{text}");
+    // The sum itself is there: both read it.
+    setup.knows(totals).await;
+    let text = setup.text(&sql).await;
+    assert_eq!(text.matches("CacheReadExec").count(), 2, "{text}");
+
+    // Sums of integers are exact.
+    let setup = Setup::new();
+    let totals = "SELECT a, sum(b) s FROM t GROUP BY a";
+    let sql = format!("SELECT * FROM ({totals}) x JOIN (SELECT max(s) m FROM ({totals})) y ON x.s = y.m");
+    setup.knows(&format!("SELECT max(s) FROM ({totals})")).await;
+    let text = setup.text(&sql).await;
+    assert_eq!(text.matches("CacheReadExec").count(), 1, "{text}");
+}
+
+#[tokio::test]
+async fn joins_are_kept_when_several_ask() {
+    let setup = Setup::new();
+    let join = "SELECT t.a, u.b FROM t JOIN u ON t.a = u.a";
+    let (_, first) = setup.run(&format!("SELECT sum(b) FROM ({join})"), ReuseMode::On).await;
+    assert!(first.kept.iter().all(|prefix| prefix.kind != crate::canonical::PrefixKind::Join));
+    let (plan, second) = setup.run(&format!("SELECT max(b) FROM ({join})"), ReuseMode::On).await;
+    let text = displayable(plan.as_ref()).indent(false).to_string();
+    assert!(second.kept.iter().any(|prefix| prefix.kind == crate::canonical::PrefixKind::Join), "{text}");
+}
