@@ -11,11 +11,13 @@
 //!   listing       which files a location names right now
 //!   text          byte-range extents of growing text files
 //!   tracker       the extents of an external table right now
+//!   cache         the view cache: which results exist, of which program, over which extents
 //!   store         the metadata store: one trait, an SQLite home, an in-memory twin
 //! ```
 //!
 //! This crate knows no plans: a view or a function is its SQL text here.
 
+mod cache;
 mod error;
 mod extent;
 mod fingerprint;
@@ -30,6 +32,10 @@ mod table;
 mod text;
 mod tracker;
 
+pub use cache::{
+    AddedEntries, CacheChange, CacheChanges, CacheEntry, DESCRIPTION_BYTES_MAX, DroppedEntries, EntryKind, EntryPart,
+    EntrySummary, Inquiry, LookupCount, ProgramRecord, Totals, UseCount, ViewCache,
+};
 pub use error::{CatalogError, Result};
 pub use extent::{ByteRange, Extent};
 pub use fingerprint::{Fingerprint, FingerprintBuilder};

@@ -4,13 +4,16 @@
 //! Both pass the same suite (`conformance`). Every method is one transaction: it happened wholly or not at all.
 //!
 //! Versions: `catalog_version` grows with every committed change of tables, extents, functions or schemas, by any
-//! process on the same home; a reader whose version is unchanged may keep what it has in memory.
+//! process on the same home; a reader whose version is unchanged may keep what it has in memory. `versions` tells it
+//! together with that of the view cache, whose changes can be read one by one: see `cache_changes`.
 
 #[cfg(test)]
 mod conformance;
 mod memory;
 mod sqlite;
 
+#[cfg(test)]
+pub(crate) use self::conformance::cache as conformance_cache;
 use std::fmt;
 use std::sync::Arc;
 
@@ -18,13 +21,18 @@ use async_trait::async_trait;
 
 pub use self::memory::MemoryStore;
 pub use self::sqlite::SqliteStore;
-use crate::{CatalogError, Extent, Function, QueryId, Result, TableDef, TableId, TableName};
+use crate::cache::{
+    AddedEntries, CacheChange, CacheChanges, CacheEntry, DroppedEntries, LookupCount, ProgramRecord, UseCount,
+};
+use crate::{CatalogError, Extent, Fingerprint, Function, QueryId, Result, TableDef, TableId, TableName};
 
 /// Durable metadata of one home.
 #[async_trait]
 pub trait MetadataStore: fmt::Debug + Send + Sync {
     /// Grows with every committed change of tables, managed extents, functions or schemas; one cheap read.
     async fn catalog_version(&self) -> Result<i64>;
+    /// All that tells whether anything changed, in one cheap read.
+    async fn versions(&self) -> Result<Versions>;
 
     /// All schemas, sorted by name; a new store has `public`.
     async fn schemas(&self) -> Result<Vec<String>>;
@@ -71,8 +79,52 @@ pub trait MetadataStore: fmt::Debug + Send + Sync {
     /// The newest records first, at most `limit`.
     async fn queries(&self, limit: usize) -> Result<Vec<QueryRecord>>;
 
+    /// Visits what happened to cache entries after version `since`, or all of them; in the latter case, and where the
+    /// store no longer knows what happened since, `Everything` comes first. One snapshot; drops that are remembered are
+    /// part of it. Records that cannot be read are left out and counted.
+    async fn cache_changes(
+        &self,
+        since: Option<i64>,
+        visit: &mut (dyn FnMut(CacheChange) + Send),
+    ) -> Result<CacheChanges>;
+    /// Publishes entries, with their programs, all at once. One whose key is there (or came earlier in the same call) is
+    /// passed over, unless the record that is there cannot be read: that one is replaced. A program's record is kept, or
+    /// replaced if its encoding is another: a fingerprint has one encoding.
+    async fn add_cache_entries(&self, entries: &[(CacheEntry, ProgramRecord)]) -> Result<AddedEntries>;
+    /// Drops those entries that are there and remembers the newest `remember` drops of all. Programs stay.
+    async fn drop_cache_entries(&self, keys: &[Fingerprint], remember: usize) -> Result<DroppedEntries>;
+    /// A whole entry; `Damaged` if it cannot be read.
+    async fn cache_entry(&self, key: &Fingerprint) -> Result<Option<CacheEntry>>;
+    /// The first `limit` entries after a key, or of all, in the order of their keys; those that cannot be read are left
+    /// out, and do not count.
+    async fn cache_entries(&self, after: Option<&Fingerprint>, limit: usize) -> Result<Vec<CacheEntry>>;
+    /// A program; `Damaged` if it cannot be read.
+    async fn cache_program(&self, program: &Fingerprint) -> Result<Option<ProgramRecord>>;
+    /// For each location whether some entry has a part there.
+    async fn cache_files_referenced(&self, locations: &[String]) -> Result<Vec<bool>>;
+    /// Adds uses to entries that are there, and look-ups to programs; each entry and program at most once in the lists.
+    /// With `keep_lookups` only so many programs' look-ups stay, those looked up last. Returns the version if an entry
+    /// was touched.
+    async fn save_cache_counts(
+        &self,
+        uses: &[UseCount],
+        lookups: &[LookupCount],
+        keep_lookups: Option<usize>,
+    ) -> Result<Option<i64>>;
+    /// Visits all look-ups that are written down; what cannot be read is left out.
+    async fn cache_lookups(&self, visit: &mut (dyn FnMut(LookupCount) + Send)) -> Result<()>;
+
     /// Waits for everything committed to be safe and closes the store; later calls fail.
     async fn close(&self);
+}
+
+/// What [`MetadataStore::versions`] tells.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Versions {
+    /// As [`MetadataStore::catalog_version`].
+    pub catalog: i64,
+    /// Grows with every committed change of cache entries, uses included.
+    pub cache: i64,
 }
 
 /// A file, or a range of one, of an external table as it was last seen.
@@ -122,6 +174,12 @@ pub struct QueryRecord {
     pub bytes_scanned: Option<i64>,
     /// Time until the plan was ready.
     pub planning_ms: Option<f64>,
+    /// `none`, `exact` or `partial`.
+    pub reuse: Option<String>,
+    /// Cache entries that it read.
+    pub entries_used: Option<i64>,
+    /// What that saved.
+    pub saved_ms: Option<f64>,
 }
 
 /// Why a call on a closed store fails.

@@ -66,6 +66,31 @@ pub(crate) struct Args {
 pub(crate) enum Task {
     /// Make a small click log, open it and run a few queries over it
     Demo(DemoArgs),
+    /// Look after cached results
+    #[command(subcommand)]
+    Cache(CacheTask),
+}
+
+/// What to do with cached results.
+#[derive(Subcommand, Debug)]
+pub(crate) enum CacheTask {
+    /// List them, the dearest first
+    Ls,
+    /// Show one: what it is, where it is, what it was computed from
+    Show {
+        /// Its fingerprint, or the beginning of it
+        fingerprint: String,
+    },
+    /// Delete some; the next query that needs them computes them again
+    Rm {
+        /// Their fingerprints, or the beginnings of them
+        #[arg(required = true)]
+        fingerprints: Vec<String>,
+    },
+    /// Delete all
+    Clear,
+    /// Say how many there are and what they saved
+    Stats,
 }
 
 #[derive(ClapArgs, Debug)]

@@ -16,7 +16,7 @@ use arrow::array::AsArray;
 use arrow::datatypes::{Int64Type, SchemaRef, UInt64Type};
 use arrow::record_batch::RecordBatch;
 use futures::StreamExt;
-use nectarine_engine::{AnswerKind, Engine, EngineError, Notice, Progress, Session};
+use nectarine_engine::{AnswerKind, Engine, EngineError, Notice, Progress, Receipt, Reused, Session};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -81,6 +81,8 @@ pub(crate) struct Summary {
     pub(crate) rows: u64,
     pub(crate) tag: Option<String>,
     pub(crate) elapsed: Duration,
+    /// What was reused.
+    pub(crate) receipt: Receipt,
 }
 
 impl Shell {
@@ -279,7 +281,8 @@ impl Shell {
             _ => return,
         };
         let time = if told && self.timing { format!(", {}", units::duration(summary.elapsed)) } else { String::new() };
-        self.terminal.say(&format!("{what}{time}"));
+        let reused = if told { reused(&summary.receipt) } else { String::new() };
+        self.terminal.say(&format!("{what}{time}{reused}"));
     }
 
     /// Runs a statement and prints its rows; `None` when the reader left before the end.
@@ -306,7 +309,7 @@ impl Shell {
     ) -> Result<Summary> {
         let mut live = Live::new(self.terminal.stderr);
         let mut sink: Option<Box<dyn Sink>> = None;
-        let mut summary = Summary { rows: 0, tag: None, elapsed: Duration::ZERO };
+        let mut summary = Summary { rows: 0, tag: None, elapsed: Duration::ZERO, receipt: Receipt::default() };
         let mut written = None;
         loop {
             // Once rows appear on the same screen they are sign of life enough.
@@ -333,6 +336,7 @@ impl Shell {
                         summary.rows += written_rows(&batch);
                     }
                 }
+                Event::End(receipt) => summary.receipt = receipt,
             }
         }
         live.hide();
@@ -345,6 +349,17 @@ impl Shell {
             self.output.flush()?;
         }
         Ok(summary)
+    }
+}
+
+/// What was reused, in brackets.
+fn reused(receipt: &Receipt) -> String {
+    let saved = || units::duration(receipt.saved);
+    match (receipt.reused, receipt.entries.len()) {
+        (Reused::None, _) => String::new(),
+        (Reused::Exact, _) => format!(" (exact hit, saved {})", saved()),
+        (Reused::Partial, 1) => format!(" (1 prefix hit, saved {})", saved()),
+        (Reused::Partial, n) => format!(" ({n} prefix hits, saved {})", saved()),
     }
 }
 
@@ -365,8 +380,14 @@ fn written_rows(batch: &RecordBatch) -> u64 {
 
 /// What a running statement sends.
 enum Event {
-    Begin { schema: SchemaRef, kind: AnswerKind, notices: Vec<Notice> },
+    Begin {
+        schema: SchemaRef,
+        kind: AnswerKind,
+        notices: Vec<Notice>,
+    },
     Batch(RecordBatch),
+    /// After the last row: what was reused.
+    End(Receipt),
 }
 
 /// A statement in its own task.
@@ -464,6 +485,7 @@ async fn run(session: Session, sql: String, progress: Progress, events: mpsc::Se
     if events.send(Ok(begin)).await.is_err() {
         return;
     }
+    let receipt = answer.receipt();
     let mut rows = answer.into_stream();
     while let Some(batch) = rows.next().await {
         let last = batch.is_err();
@@ -471,4 +493,6 @@ async fn run(session: Session, sql: String, progress: Progress, events: mpsc::Se
             return;
         }
     }
+    // Whoever listens no longer needs no receipt.
+    let _ = events.send(Ok(Event::End(receipt()))).await;
 }

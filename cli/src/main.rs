@@ -7,9 +7,11 @@
 //!   prompt     line editing, completion, colours
 //!   print      how rows look
 //!   demo       a tour
+//!   cache      looking after cached results
 //! ```
 
 mod args;
+mod cache;
 mod command;
 mod demo;
 mod exec;
@@ -78,6 +80,7 @@ fn run(args: &Args, terminal: Terminal) -> anyhow::Result<Flow> {
     shell.verbose = args.verbose > 0;
     let flow = match &args.subcommand {
         Some(Task::Demo(demo)) => demo::run(&mut shell, demo),
+        Some(Task::Cache(task)) => cache::run(&mut shell, &engine, task),
         None if !args.inputs.is_empty() => run_inputs(&mut shell, &args.inputs),
         None if interactive => prompt::run(&mut shell),
         None => Ok(shell.run_stdin()),

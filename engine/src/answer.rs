@@ -10,7 +10,8 @@ use datafusion::execution::SendableRecordBatchStream;
 use futures::{Stream, StreamExt, TryStreamExt};
 use nectarine_catalog::QueryId;
 
-use crate::{EngineError, Result};
+use crate::reuse::ReceiptSlot;
+use crate::{EngineError, Receipt, Result};
 
 /// The outcome of one statement.
 pub struct Answer {
@@ -18,6 +19,7 @@ pub struct Answer {
     kind: AnswerKind,
     notices: Vec<Notice>,
     stream: SendableRecordBatchStream,
+    receipt: ReceiptSlot,
 }
 
 /// What sort of statement it was, for those who print.
@@ -53,7 +55,18 @@ impl Answer {
         notices: Vec<Notice>,
         stream: SendableRecordBatchStream,
     ) -> Self {
-        Self { query_id, kind, notices, stream }
+        Self { query_id, kind, notices, stream, receipt: ReceiptSlot::default() }
+    }
+
+    pub(crate) fn with_receipt(mut self, receipt: ReceiptSlot) -> Self {
+        self.receipt = receipt;
+        self
+    }
+
+    /// A handle on what the answer used; whole when its rows have ended. Ask for it before the rows are taken.
+    pub fn receipt(&self) -> impl Fn() -> Receipt + Send + Sync + 'static {
+        let receipt = self.receipt.clone();
+        move || receipt.get()
     }
 
     /// Finds this statement in `system.queries`.

@@ -19,7 +19,8 @@ use sqlparser::ast;
 use crate::engine::options;
 use crate::progress::Progress;
 use crate::record::Record;
-use crate::rows::RecordedStream;
+use crate::reuse::{self, ReceiptSlot, StatementReuse};
+use crate::rows::{Ending, RecordedStream};
 use crate::session::Session;
 use crate::statement::{Planning, StatementCatalog};
 use crate::{Answer, AnswerKind, EngineError, ErrorKind, Notice, Result, copy_from, ddl, settings, show};
@@ -50,6 +51,7 @@ impl StatementRun<'_> {
             Statement::AlterTableRename(rename) => ddl::rename(self, rename).await,
             Statement::AlterTableSetSchema(set) => ddl::set_schema(self, set).await,
             Statement::ShowCreate(show_create) => show::create(self, show_create).await,
+            Statement::ExplainReuse(statement) => self.explain_reuse(*statement).await,
         }
     }
 
@@ -205,31 +207,61 @@ impl StatementRun<'_> {
 
     /// Rows of a query, as they come.
     pub(crate) async fn rows(&self, plan: LogicalPlan) -> Result<Answer> {
-        let stream = self.stream(plan, true).await?;
-        Ok(Answer::new(self.record.query_id(), AnswerKind::Rows, vec![], stream))
+        let running = self.start(plan, true, true).await?;
+        let answer = Answer::new(self.record.query_id(), AnswerKind::Rows, running.notices, running.stream);
+        Ok(answer.with_receipt(running.receipt))
     }
 
     /// A plan whose one row is the number of rows that it wrote; written when this returns. `verify` is for files; rows that
     /// go into a table are looked at before they are committed, because afterwards it would be too late.
     async fn written(&self, plan: LogicalPlan, tag: &str, verify: bool) -> Result<Answer> {
-        let stream = self.stream(plan, verify).await?;
-        let schema = stream.schema();
-        let batches = datafusion::physical_plan::common::collect(stream).await?;
+        let running = self.start(plan, verify, false).await?;
+        let schema = running.stream.schema();
+        let batches = datafusion::physical_plan::common::collect(running.stream).await?;
         let stream = datafusion::physical_plan::memory::MemoryStream::try_new(batches, schema, None)?;
         let kind = AnswerKind::Written { tag: tag.to_string() };
-        Ok(Answer::new(self.record.query_id(), kind, vec![], Box::pin(stream)))
+        let answer = Answer::new(self.record.query_id(), kind, running.notices, Box::pin(stream));
+        Ok(answer.with_receipt(running.receipt))
     }
 
-    async fn stream(&self, plan: LogicalPlan, verify: bool) -> Result<SendableRecordBatchStream> {
-        let physical = Box::pin(self.state.create_physical_plan(&plan)).await?;
-        self.record.planned(&physical);
-        self.progress.running(&physical);
+    /// What would be reused, and why not more.
+    async fn explain_reuse(&self, statement: DFStatement) -> Result<Answer> {
+        let plan = Box::pin(self.state.statement_to_plan(statement)).await?;
+        let findings = StatementReuse::new(&self.session.inner.shared.reuse, self.state)?.explain(&plan).await?;
+        let batch = reuse::explain(findings.as_ref())?;
+        let schema = batch.schema();
+        self.record.finished(batch.num_rows() as u64);
+        let stream = datafusion::physical_plan::memory::MemoryStream::try_new(vec![batch], schema, None)?;
+        Ok(Answer::new(self.record.query_id(), AnswerKind::Rows, vec![], Box::pin(stream)))
+    }
+
+    async fn start(&self, plan: LogicalPlan, verify: bool, is_query: bool) -> Result<Running> {
+        let shared = &self.session.inner.shared;
+        let planned = StatementReuse::new(&shared.reuse, self.state)?.plan(&plan, is_query).await?;
+        self.record.planned(&planned.plan);
+        self.progress.running(&planned.plan);
         tracing::debug!(planning_ms = self.started.elapsed().as_secs_f64() * 1000.0, "planned");
-        let stream = execute_stream(physical, self.state.task_ctx())?;
-        let verify = verify && options(self.state.config_options()).verify_extents;
-        let catalog = verify.then(|| Arc::clone(self.catalog));
-        let planning = Arc::clone(self.planning);
-        Ok(RecordedStream::wrap(stream, self.record.clone(), self.progress.clone(), catalog, planning))
+        let mut keeping = planned.keeping;
+        let mut stream = execute_stream(planned.plan, self.state.task_ctx())?;
+        if let Some(keeping) = &mut keeping {
+            keeping.describe(&crate::redact::redact(self.text));
+            stream = keeping.tee(stream);
+        }
+        let receipt = ReceiptSlot::default();
+        let ending = Ending {
+            record: self.record.clone(),
+            progress: self.progress.clone(),
+            verify: verify && options(self.state.config_options()).verify_extents,
+            catalog: Arc::clone(self.catalog),
+            planning: Arc::clone(self.planning),
+            reuse: shared.reuse.clone(),
+            hits: planned.findings.map(|findings| findings.hits).unwrap_or_default(),
+            keeping,
+            leader: planned.leader,
+            receipt: receipt.clone(),
+            planning_time: self.started.elapsed(),
+        };
+        Ok(Running { stream: RecordedStream::wrap(stream, ending), notices: planned.notices, receipt })
     }
 
     /// The name that a statement means.
@@ -253,6 +285,13 @@ impl StatementRun<'_> {
         self.record.finished(0);
         Answer::new(self.record.query_id(), AnswerKind::Command { tag: tag.to_string() }, notices, no_rows())
     }
+}
+
+/// A statement whose rows are on their way.
+struct Running {
+    stream: SendableRecordBatchStream,
+    notices: Vec<Notice>,
+    receipt: ReceiptSlot,
 }
 
 /// The last part of the name that a CREATE statement makes.

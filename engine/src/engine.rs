@@ -15,10 +15,12 @@ use datafusion::prelude::SessionConfig;
 use nectarine_catalog::store::{MetadataStore, SqliteStore};
 use nectarine_catalog::{ExtentTracker, ObjectStores, SystemClock};
 use nectarine_executor::{LowerExtentScans, NameScannedFiles};
+use nectarine_planner::reuse::ReusePrefixes;
 
 use crate::catalog_view::CatalogCache;
 use crate::home::Home;
 use crate::query_log::QueryLog;
+use crate::reuse::{CacheAdmin, Reuse};
 use crate::session::Session;
 use crate::settings::{NectarineExtension, NectarineOptions, Settings, parse_size};
 use crate::stores::StoreRegistry;
@@ -40,6 +42,7 @@ pub(crate) struct Shared {
     pub(crate) tracker: ExtentTracker,
     pub(crate) catalog: CatalogCache,
     pub(crate) log: QueryLog,
+    pub(crate) reuse: Reuse,
     pub(crate) settings: Settings,
     /// What every session starts from.
     pub(crate) template: SessionState,
@@ -72,8 +75,14 @@ impl Engine {
         self.shared.home.root()
     }
 
+    /// The cache of this home, for those who look after it.
+    pub fn cache(&self) -> CacheAdmin {
+        CacheAdmin::new(self.shared.reuse.clone())
+    }
+
     /// Writes down what is still in memory and closes the home. Running statements fail.
     pub async fn shutdown(&self) {
+        self.shared.reuse.flush().await;
         self.shared.log.flush().await;
         self.shared.store.close().await;
     }
@@ -134,7 +143,8 @@ impl EngineBuilder {
         let runtime = runtime(&home, config.options(), &object_stores)?;
 
         let mut rules = PhysicalOptimizer::new().rules;
-        rules.insert(0, Arc::new(LowerExtentScans::new(Arc::clone(&runtime))));
+        rules.insert(0, Arc::new(ReusePrefixes));
+        rules.insert(1, Arc::new(LowerExtentScans::new(Arc::clone(&runtime))));
         rules.push(Arc::new(NameScannedFiles));
         let mut builder = SessionStateBuilder::new()
             .with_config(config)
@@ -150,7 +160,8 @@ impl EngineBuilder {
         let log = QueryLog::start(Arc::clone(&store), options(template.config_options()).query_log_keep);
         sweep::spawn(home.tables(), Arc::clone(&store));
         let catalog = CatalogCache::new(Arc::clone(&store));
-        let shared = Shared { store, object_stores, tracker, catalog, log, settings, template, home };
+        let reuse = Reuse::open(&home, Arc::clone(&store), &options(template.config_options())).await?;
+        let shared = Shared { store, object_stores, tracker, catalog, log, reuse, settings, template, home };
         Ok(Engine { shared: Arc::new(shared) })
     }
 }

@@ -71,6 +71,10 @@ impl Home {
         self.root.join("metadata.db")
     }
 
+    pub(crate) fn derived(&self) -> PathBuf {
+        self.root.join("derived")
+    }
+
     pub(crate) fn tables(&self) -> PathBuf {
         self.root.join("tables")
     }

@@ -27,6 +27,7 @@ mod progress;
 mod query_log;
 mod record;
 mod redact;
+mod reuse;
 mod rows;
 mod session;
 mod settings;
@@ -42,6 +43,7 @@ pub use error::{EngineError, ErrorKind, NameHints, Result};
 pub use home::default_home;
 pub use names::Names;
 pub use progress::{Progress, ProgressSnapshot};
+pub use reuse::{CacheAdmin, Receipt, Reused};
 pub use session::Session;
 pub use settings::{SettingDoc, Settings};
 

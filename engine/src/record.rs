@@ -10,11 +10,11 @@ use nectarine_catalog::QueryId;
 use nectarine_catalog::store::QueryRecord;
 use parking_lot::Mutex;
 
-use crate::EngineError;
 use crate::managed::now_micros;
 use crate::metrics::PlanMetrics;
 use crate::query_log::QueryLog;
 use crate::redact::redact;
+use crate::{EngineError, Receipt};
 
 /// A statement that is being recorded. Clones are the same record.
 #[derive(Clone)]
@@ -48,6 +48,9 @@ impl Record {
             rows_returned: None,
             bytes_scanned: None,
             planning_ms: None,
+            reuse: None,
+            entries_used: None,
+            saved_ms: None,
         };
         log.write(record.clone());
         let state = Mutex::new(State { record, plan: None, ended: false });
@@ -63,6 +66,14 @@ impl Record {
         let mut state = self.shared.state.lock();
         state.record.planning_ms = Some(milliseconds(self.shared.started));
         state.plan = Some(Arc::clone(plan));
+    }
+
+    /// What the answer used.
+    pub(crate) fn reused(&self, receipt: &Receipt) {
+        let record = &mut self.shared.state.lock().record;
+        record.reuse = Some(receipt.reused.word().to_string());
+        record.entries_used = Some(receipt.entries.len() as i64);
+        record.saved_ms = Some(receipt.saved.as_secs_f64() * 1000.0);
     }
 
     pub(crate) fn finished(&self, rows: u64) {

@@ -1,19 +1,41 @@
 //! [`RecordedStream`]: rows on their way to the client, with what must happen when they end.
 //!
 //! Keeps true   before the end is told, the external extents that were read are looked at once more: a file that changed
-//!              meanwhile makes the answer an error, not a mixture of old and new.
+//!              meanwhile makes the answer an error, not a mixture of old and new. Only then is anything published.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use datafusion::common::DataFusionError;
 use datafusion::execution::SendableRecordBatchStream;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use futures::StreamExt;
+use nectarine_planner::reuse::Hit;
 
 use crate::EngineError;
 use crate::progress::Progress;
 use crate::record::Record;
+use crate::reuse::{Keeping, Leader, ReceiptSlot, Reuse, Reused};
 use crate::statement::{Planning, StatementCatalog, wrap};
+
+/// What happens when the rows have ended.
+pub(crate) struct Ending {
+    pub(crate) record: Record,
+    pub(crate) progress: Progress,
+    /// Whether the extents are looked at again even if nothing is kept.
+    pub(crate) verify: bool,
+    pub(crate) catalog: Arc<StatementCatalog>,
+    /// What the statement was planned with stays until its last row.
+    pub(crate) planning: Arc<Planning>,
+    pub(crate) reuse: Reuse,
+    /// Entries that the plan reads.
+    pub(crate) hits: Vec<Hit>,
+    /// Entries that the plan makes.
+    pub(crate) keeping: Option<Keeping>,
+    pub(crate) leader: Option<Leader>,
+    pub(crate) receipt: ReceiptSlot,
+    pub(crate) planning_time: Duration,
+}
 
 /// Where the stream is.
 enum Step {
@@ -22,42 +44,31 @@ enum Step {
 }
 
 struct Running {
-    stream: SendableRecordBatchStream,
-    record: Record,
-    progress: Progress,
+    stream: Option<SendableRecordBatchStream>,
     rows: u64,
-    catalog: Option<Arc<StatementCatalog>>,
-    /// What the statement was planned with stays until its last row.
-    _planning: Arc<Planning>,
+    /// Time spent on making rows, not on waiting for the client.
+    busy: Duration,
+    ending: Ending,
 }
 
 /// Names the room; all it does is in `wrap`.
 pub(crate) struct RecordedStream;
 
 impl RecordedStream {
-    pub(crate) fn wrap(
-        stream: SendableRecordBatchStream,
-        record: Record,
-        progress: Progress,
-        verify: Option<Arc<StatementCatalog>>,
-        planning: Arc<Planning>,
-    ) -> SendableRecordBatchStream {
+    pub(crate) fn wrap(stream: SendableRecordBatchStream, ending: Ending) -> SendableRecordBatchStream {
         let schema = stream.schema();
-        let running = Running { stream, record, progress, rows: 0, catalog: verify, _planning: planning };
+        let busy = ending.planning_time;
+        let running = Running { stream: Some(stream), rows: 0, busy, ending };
         let steps = futures::stream::unfold(Step::Rows(Box::new(running)), |step| async move {
             let Step::Rows(mut running) = step else { return None };
-            match running.stream.next().await {
+            match running.next().await {
                 Some(Ok(batch)) => {
                     running.rows += batch.num_rows() as u64;
                     Some((Ok(batch), Step::Rows(running)))
                 }
                 Some(Err(error)) => Some((Err(running.fail(error)), Step::Ended)),
-                None => match look_again(running.catalog.take()).await {
-                    Ok(()) => {
-                        running.progress.done();
-                        running.record.finished(running.rows);
-                        None
-                    }
+                None => match running.end().await {
+                    Ok(()) => None,
                     Err(error) => Some((Err(running.fail(error)), Step::Ended)),
                 },
             }
@@ -67,8 +78,7 @@ impl RecordedStream {
 }
 
 /// Looks at the external extents once more.
-async fn look_again(catalog: Option<Arc<StatementCatalog>>) -> Result<(), DataFusionError> {
-    let Some(catalog) = catalog else { return Ok(()) };
+async fn look_again(catalog: &StatementCatalog) -> Result<(), DataFusionError> {
     for extents in catalog.external_extents() {
         catalog.shared.tracker.verify(&extents).await.map_err(wrap)?;
     }
@@ -76,11 +86,91 @@ async fn look_again(catalog: Option<Arc<StatementCatalog>>) -> Result<(), DataFu
 }
 
 impl Running {
-    fn fail(&self, error: DataFusionError) -> DataFusionError {
-        self.progress.done();
+    async fn next(&mut self) -> Option<Result<arrow::record_batch::RecordBatch, DataFusionError>> {
+        let stream = self.stream.as_mut()?;
+        if let Some(leader) = &self.ending.leader {
+            leader.active();
+        }
+        let asked = Instant::now();
+        let batch = stream.next().await;
+        self.busy += asked.elapsed();
+        if let Some(leader) = &self.ending.leader
+            && batch.is_some()
+        {
+            leader.paused();
+        }
+        batch
+    }
+
+    async fn end(&mut self) -> Result<(), DataFusionError> {
+        // Done with: what it holds is not needed while the last things are seen to.
+        self.stream = None;
+        let keeping = self.ending.keeping.take();
+        if self.ending.verify {
+            look_again(&self.ending.catalog).await?;
+        }
+        let mut n_kept = 0;
+        if let Some(keeping) = keeping {
+            match self.ending.verify || look_again(&self.ending.catalog).await.is_ok() {
+                true => n_kept = keeping.publish(self.busy).await,
+                false => keeping.discard(),
+            }
+        }
+        self.ending.settle(self.busy, n_kept);
+        self.ending.progress.done();
+        self.ending.record.finished(self.rows);
+        // Those who wait for this very answer find it now.
+        self.ending.leader = None;
+        Ok(())
+    }
+
+    fn fail(&mut self, error: DataFusionError) -> DataFusionError {
+        self.ending.progress.done();
         // The client gets the same error converted again: the original must go on.
         let shared = Arc::new(error);
-        self.record.failed(&EngineError::from(DataFusionError::Shared(Arc::clone(&shared))));
+        self.ending.record.failed(&EngineError::from(DataFusionError::Shared(Arc::clone(&shared))));
         DataFusionError::Shared(shared)
+    }
+}
+
+impl Ending {
+    /// Writes the receipt.
+    fn settle(&self, busy: Duration, n_kept: usize) {
+        let cost: u64 = self.hits.iter().map(|hit| hit.found.cost_us).sum();
+        let is_exact = self.hits.iter().any(|hit| hit.is_root);
+        let spent = busy.as_micros() as u64;
+        // What reading took is known for whole answers only; for parts it is little beside the rest.
+        let saved_us = if is_exact { cost.saturating_sub(spent) } else { cost };
+        for hit in &self.hits {
+            self.reuse.cache.used(&hit.key, if is_exact { saved_us } else { hit.found.cost_us });
+        }
+        self.receipt.change(|receipt| {
+            receipt.reused = match (self.hits.is_empty(), is_exact) {
+                (true, _) => Reused::None,
+                (false, true) => Reused::Exact,
+                (false, false) => Reused::Partial,
+            };
+            receipt.entries = self.hits.iter().map(|hit| hit.key).collect();
+            receipt.saved = Duration::from_micros(saved_us);
+            receipt.kept = n_kept;
+        });
+        self.record.reused(&self.receipt.get());
+    }
+}
+
+/// What a failed or cancelled statement had finished stays usable.
+impl Drop for Running {
+    fn drop(&mut self) {
+        // The stream goes first: only then is known what is whole.
+        self.stream = None;
+        let Some(keeping) = self.ending.keeping.take() else { return };
+        let (catalog, busy) = (Arc::clone(&self.ending.catalog), self.busy);
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
+        runtime.spawn(async move {
+            match look_again(&catalog).await {
+                Ok(()) => _ = keeping.publish(busy).await,
+                Err(_) => keeping.discard(),
+            }
+        });
     }
 }

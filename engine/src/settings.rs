@@ -13,6 +13,8 @@ use std::path::Path;
 use datafusion::common::extensions_options;
 use datafusion::config::{ConfigEntry, ConfigExtension, ConfigOptions, ExtensionOptions};
 
+use nectarine_planner::reuse::ReuseMode;
+
 use crate::{EngineError, ErrorKind, Result};
 
 extensions_options! {
@@ -37,6 +39,20 @@ extensions_options! {
         /// Whether extents of external tables are looked at once more after they were read, so that a file that was changed
         /// meanwhile gives an error and not a mixture. Costs one look at each file's attributes.
         pub verify_extents: bool, default = true
+
+        /// What statements ask of the cache. `on`: read what was computed before, keep what may be needed again. `off`:
+        /// neither. `read_only`: read, keep nothing. `refresh`: compute anew and keep.
+        pub reuse: String, default = "on".to_string()
+
+        /// Memory for small cached results, as a size or a share of the machine's memory. Read when the home is opened.
+        pub cache_memory: String, default = "2%".to_string()
+
+        /// The largest cached result that is kept, as a size.
+        pub cache_entry_limit: String, default = "256MB".to_string()
+
+        /// How often a part of a query must be asked for, by different queries, before it is kept. Groups are kept at
+        /// first sight while space is free, whole results always.
+        pub cache_threshold: usize, default = 2
 
         /// Name under which statements of this session appear in `system.queries`.
         pub user_name: String, default = std::env::var("USER").unwrap_or_else(|_| "nectarine".to_string())
@@ -65,20 +81,20 @@ impl ExtensionOptions for NectarineExtension {
     }
 
     fn set(&mut self, key: &str, value: &str) -> datafusion::common::Result<()> {
-        self.0.set(key, value)
+        self.0.set(&key.replacen("cache.", "cache_", 1), value)
     }
 
     fn entries(&self) -> Vec<ConfigEntry> {
         let mut entries = self.0.entries();
         for entry in &mut entries {
-            entry.key = format!("{}.{}", Self::PREFIX, entry.key);
+            entry.key = format!("{}.{}", Self::PREFIX, entry.key.replacen("cache_", "cache.", 1));
         }
         entries
     }
 }
 
 /// Settings that are read once, when the home is opened.
-const AT_OPEN: [&str; 2] = ["nectarine.memory_limit", "nectarine.spill_limit"];
+const AT_OPEN: [&str; 3] = ["nectarine.memory_limit", "nectarine.spill_limit", "nectarine.cache.memory"];
 
 /// Environment variables that start like a setting and are none.
 const NOT_SETTINGS: [&str; 1] = ["NECTARINE_HOME"];
@@ -272,6 +288,23 @@ fn flatten(prefix: &str, table: &toml::Table, values: &mut Vec<(String, String)>
             other => values.push((name, other.to_string())),
         }
     }
+}
+
+/// Reads the value of `nectarine.reuse`.
+pub(crate) fn reuse_mode(text: &str) -> Result<ReuseMode> {
+    Ok(match text.trim().to_ascii_lowercase().as_str() {
+        "on" | "true" => ReuseMode::On,
+        "off" | "false" => ReuseMode::Off,
+        "read_only" => ReuseMode::ReadOnly,
+        "refresh" => ReuseMode::Refresh,
+        _ => {
+            return Err(EngineError::new(
+                ErrorKind::Configuration,
+                format!("cannot set nectarine.reuse to \"{text}\""),
+            )
+            .with_hint("one of on, off, read_only, refresh"));
+        }
+    })
 }
 
 /// Reads `512MB`, `8GB`, `1GiB`, `70%` (of `whole`) or plain bytes.

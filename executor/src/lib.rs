@@ -1,7 +1,9 @@
 //! How it runs: marker nodes become operators, files become rows and rows become files.
 //!
 //! ```text
-//!   lower         the physical rule that turns extent scans into stock scans
+//!   lower         the physical rule that turns marker nodes into operators and stock scans
+//!   operator      our own operators: AddEntry and CacheRead
+//!   derived       the derived store: parts, recordings
 //!   scan          one extent scan as DataFusion's own file scans
 //!   null_text     text of CSV files that stands for NULL
 //!   named_source  what goes wrong in a file is told with the file's name
@@ -11,21 +13,27 @@
 //!   sink          where INSERT ends: all extents of a statement appear at once, or none
 //! ```
 
+mod derived;
 mod describe;
 mod error;
 mod format;
 mod lower;
 mod named_source;
 mod null_text;
+mod operator;
 mod scan;
 mod sink;
 mod write;
 
+pub use derived::{
+    DerivedError, DerivedStore, Finished, LoadedEntry, NotRecorded, Recording, RecordingLimits, StoredObject,
+};
 pub use describe::{FileDescriber, check_csv_header};
 pub use error::{ExecutorError, Result};
 pub use format::{compression_of, file_format, infer_schema, reader_options};
-pub use lower::LowerExtentScans;
+pub use lower::{LowerExtentScans, Lowering, StatementLowering};
 pub use named_source::NameScannedFiles;
 pub use null_text::is_null_text;
+pub use operator::{AddEntryOperator, CacheReadOperator, EntryFault, Work, prepare_cache_reads, work_of};
 pub use sink::{Commit, ExtentSink};
 pub use write::{ExtentWriter, WriteTarget};

@@ -25,4 +25,4 @@ pub use self::admission::AdmissionPolicy;
 pub use self::context::{Findings, Hit, ReuseContext, ReuseExtension, ReuseMode};
 pub use self::oracle::{CacheOracle, EmptyOracle, Found, Inquiry};
 pub use self::report::{PrefixReport, Verdict};
-pub use self::rule::ReusePrefixes;
+pub use self::rule::{ReusePrefixes, is_worth_it};

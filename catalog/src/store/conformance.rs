@@ -33,6 +33,8 @@ macro_rules! conformance {
     };
 }
 
+pub(crate) mod cache;
+
 conformance! {
     a_new_store_has_one_empty_schema
     schemas_are_made_and_dropped
@@ -125,6 +127,9 @@ fn query(started_at: i64) -> QueryRecord {
         rows_returned: Some(1),
         bytes_scanned: None,
         planning_ms: Some(0.25),
+        reuse: Some("exact".to_owned()),
+        entries_used: Some(1),
+        saved_ms: Some(12.5),
     }
 }
 
@@ -560,6 +565,9 @@ async fn the_query_log_replaces_by_id(store: &dyn MetadataStore) {
         cpu_ms: None,
         rows_returned: None,
         planning_ms: None,
+        reuse: None,
+        entries_used: None,
+        saved_ms: None,
         ..query(5)
     };
     store.log_queries(&[running.clone(), query(1)], 10).await.expect("logged");
@@ -604,6 +612,16 @@ async fn a_closed_store_refuses_everything(store: &dyn MetadataStore) {
         store.drop_function("f");
         store.log_queries(&[], 1);
         store.queries(1);
+        store.versions();
+        store.cache_changes(None, &mut |_| {});
+        store.add_cache_entries(&[cache::entry(1)]);
+        store.drop_cache_entries(&[cache::key(1)], 1);
+        store.cache_entry(&cache::key(1));
+        store.cache_entries(None, 1);
+        store.cache_program(&cache::key(1));
+        store.cache_files_referenced(&[]);
+        store.save_cache_counts(&[], &[], None);
+        store.cache_lookups(&mut |_| {});
     }
     let error = store.append_extents(t.id, &[]).await.expect_err("a refusal");
     assert_eq!(error.to_string(), "cannot append extents in the metadata store");

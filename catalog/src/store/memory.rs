@@ -3,13 +3,21 @@
 //! Same answers, same errors, same versions: `conformance` holds both to that. Every method looks before it changes
 //! anything, under one lock, so a refused call leaves no trace.
 
+mod cache;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use async_trait::async_trait;
 use parking_lot::{MappedMutexGuard, Mutex, MutexGuard};
 
-use super::{GoneFile, KnownFile, MetadataStore, QueryRecord, closed, no_such_schema, no_such_table, table_exists};
-use crate::{CatalogError, Extent, Function, QueryId, Result, TableDef, TableId, TableName};
+use self::cache::Cache;
+use super::{
+    GoneFile, KnownFile, MetadataStore, QueryRecord, Versions, closed, no_such_schema, no_such_table, table_exists,
+};
+use crate::cache::{
+    AddedEntries, CacheChange, CacheChanges, CacheEntry, DroppedEntries, LookupCount, ProgramRecord, UseCount,
+};
+use crate::{CatalogError, Extent, Fingerprint, Function, QueryId, Result, TableDef, TableId, TableName};
 
 /// Metadata that lives as long as this value.
 #[derive(Debug)]
@@ -27,6 +35,7 @@ struct State {
     known_files: BTreeMap<String, BTreeMap<(String, u64), KnownFile>>,
     functions: BTreeMap<String, Function>,
     queries: BTreeMap<QueryId, QueryRecord>,
+    cache: Cache,
 }
 
 impl MemoryStore {
@@ -40,6 +49,7 @@ impl MemoryStore {
             known_files: BTreeMap::new(),
             functions: BTreeMap::new(),
             queries: BTreeMap::new(),
+            cache: Cache::default(),
         };
         Self { state: Mutex::new(Some(state)) }
     }
@@ -82,6 +92,11 @@ impl State {
 impl MetadataStore for MemoryStore {
     async fn catalog_version(&self) -> Result<i64> {
         Ok(self.state("read the catalog version")?.version)
+    }
+
+    async fn versions(&self) -> Result<Versions> {
+        let state = self.state("read the versions")?;
+        Ok(Versions { catalog: state.version, cache: state.cache.version() })
     }
 
     async fn schemas(&self) -> Result<Vec<String>> {
@@ -222,6 +237,52 @@ impl MetadataStore for MemoryStore {
     async fn queries(&self, limit: usize) -> Result<Vec<QueryRecord>> {
         let state = self.state("read the query log")?;
         Ok(state.newest_queries().into_iter().take(limit).cloned().collect())
+    }
+
+    async fn cache_changes(
+        &self,
+        since: Option<i64>,
+        visit: &mut (dyn FnMut(CacheChange) + Send),
+    ) -> Result<CacheChanges> {
+        Ok(self.state("read cache entries")?.cache.changes(since, visit))
+    }
+
+    async fn add_cache_entries(&self, entries: &[(CacheEntry, ProgramRecord)]) -> Result<AddedEntries> {
+        Ok(self.state("add cache entries")?.cache.add(entries))
+    }
+
+    async fn drop_cache_entries(&self, keys: &[Fingerprint], remember: usize) -> Result<DroppedEntries> {
+        Ok(self.state("drop cache entries")?.cache.drop(keys, remember))
+    }
+
+    async fn cache_entry(&self, key: &Fingerprint) -> Result<Option<CacheEntry>> {
+        Ok(self.state("read a cache entry")?.cache.entry(key))
+    }
+
+    async fn cache_entries(&self, after: Option<&Fingerprint>, limit: usize) -> Result<Vec<CacheEntry>> {
+        Ok(self.state("read cache entries")?.cache.page(after, limit))
+    }
+
+    async fn cache_program(&self, program: &Fingerprint) -> Result<Option<ProgramRecord>> {
+        Ok(self.state("read a program")?.cache.program(program))
+    }
+
+    async fn cache_files_referenced(&self, locations: &[String]) -> Result<Vec<bool>> {
+        Ok(self.state("read cache entries")?.cache.files_referenced(locations))
+    }
+
+    async fn save_cache_counts(
+        &self,
+        uses: &[UseCount],
+        lookups: &[LookupCount],
+        keep_lookups: Option<usize>,
+    ) -> Result<Option<i64>> {
+        Ok(self.state("count uses of cache entries")?.cache.save_counts(uses, lookups, keep_lookups))
+    }
+
+    async fn cache_lookups(&self, visit: &mut (dyn FnMut(LookupCount) + Send)) -> Result<()> {
+        self.state("read look-ups")?.cache.lookups(visit);
+        Ok(())
     }
 
     async fn close(&self) {

@@ -4,17 +4,19 @@
 //!   format        which version a file has; refusing, creating and raising it
 //!   lane          a connection of its own for versions, for reads and for writes; transactions
 //!   fault         what went wrong inside, before it is told what was attempted
-//!   schemas  tables  extents  known_files  functions  queries      one room of SQL for each kind of record
+//!   schemas  tables  extents  known_files  functions  queries  cache      one room of SQL for each kind of record
 //! ```
 //!
 //! Durable      a change of tables, extents, functions or schemas is synced to disk before the call returns. What is
-//!              known of files and the query log survive the end of a process at any instant, not always of the machine.
+//!              known of files, the query log and the view cache survive the end of a process at any instant, not always
+//!              of the machine; then the newest of it is missing, never a part of a call.
 //! Concurrent   readers never wait (WAL). Writers queue for the file with `BEGIN IMMEDIATE`, for at most the busy
 //!              timeout; there is no upgrade from reading to writing inside a transaction, so none can deadlock.
 //! Refuses      a file of a newer version, of another program, or that is damaged; it is left as it was.
 //! Driver       sqlx's own for SQLite rather than `Any`: waiting, read-only looks and row buffering have no place in
 //!              `Any`'s URL. The SQL keeps to what PostgreSQL shares; `lane` and `format` hold all that is SQLite's.
 
+mod cache;
 mod extents;
 mod fault;
 mod format;
@@ -36,8 +38,11 @@ use tokio::sync::Mutex;
 
 use self::fault::Fault;
 use self::lane::Lane;
-use super::{GoneFile, KnownFile, MetadataStore, QueryRecord};
-use crate::{Extent, Function, Result, TableDef, TableId, TableName};
+use super::{GoneFile, KnownFile, MetadataStore, QueryRecord, Versions};
+use crate::cache::{
+    AddedEntries, CacheChange, CacheChanges, CacheEntry, DroppedEntries, LookupCount, ProgramRecord, UseCount,
+};
+use crate::{Extent, Fingerprint, Function, Result, TableDef, TableId, TableName};
 
 /// How long to wait for another process's transaction; theirs take milliseconds.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
@@ -92,6 +97,11 @@ impl MetadataStore for SqliteStore {
     async fn catalog_version(&self) -> Result<i64> {
         let outcome = self.versions.lock().await.catalog_version().await;
         self.tell("read the catalog version", outcome)
+    }
+
+    async fn versions(&self) -> Result<Versions> {
+        let outcome = self.versions.lock().await.versions().await;
+        self.tell("read the versions", outcome)
     }
 
     async fn schemas(&self) -> Result<Vec<String>> {
@@ -172,6 +182,60 @@ impl MetadataStore for SqliteStore {
     async fn queries(&self, limit: usize) -> Result<Vec<QueryRecord>> {
         let outcome = queries::list(&mut *self.reader.lock().await, limit).await;
         self.tell("read the query log", outcome)
+    }
+
+    async fn cache_changes(
+        &self,
+        since: Option<i64>,
+        visit: &mut (dyn FnMut(CacheChange) + Send),
+    ) -> Result<CacheChanges> {
+        let outcome = cache::changes(&mut *self.reader.lock().await, since, visit).await;
+        self.tell("read cache entries", outcome)
+    }
+
+    async fn add_cache_entries(&self, entries: &[(CacheEntry, ProgramRecord)]) -> Result<AddedEntries> {
+        let outcome = cache::add(&mut *self.writer.lock().await, entries).await;
+        self.tell("add cache entries", outcome)
+    }
+
+    async fn drop_cache_entries(&self, keys: &[Fingerprint], remember: usize) -> Result<DroppedEntries> {
+        let outcome = cache::drop(&mut *self.writer.lock().await, keys, remember).await;
+        self.tell("drop cache entries", outcome)
+    }
+
+    async fn cache_entry(&self, key: &Fingerprint) -> Result<Option<CacheEntry>> {
+        let outcome = cache::entry(&mut *self.reader.lock().await, key).await;
+        self.tell("read a cache entry", outcome)
+    }
+
+    async fn cache_entries(&self, after: Option<&Fingerprint>, limit: usize) -> Result<Vec<CacheEntry>> {
+        let outcome = cache::page(&mut *self.reader.lock().await, after, limit).await;
+        self.tell("read cache entries", outcome)
+    }
+
+    async fn cache_program(&self, program: &Fingerprint) -> Result<Option<ProgramRecord>> {
+        let outcome = cache::program(&mut *self.reader.lock().await, program).await;
+        self.tell("read a program", outcome)
+    }
+
+    async fn cache_files_referenced(&self, locations: &[String]) -> Result<Vec<bool>> {
+        let outcome = cache::files_referenced(&mut *self.reader.lock().await, locations).await;
+        self.tell("read cache entries", outcome)
+    }
+
+    async fn save_cache_counts(
+        &self,
+        uses: &[UseCount],
+        lookups: &[LookupCount],
+        keep_lookups: Option<usize>,
+    ) -> Result<Option<i64>> {
+        let outcome = cache::save_counts(&mut *self.writer.lock().await, uses, lookups, keep_lookups).await;
+        self.tell("count uses of cache entries", outcome)
+    }
+
+    async fn cache_lookups(&self, visit: &mut (dyn FnMut(LookupCount) + Send)) -> Result<()> {
+        let outcome = cache::lookups(&mut *self.reader.lock().await, visit).await;
+        self.tell("read look-ups", outcome)
     }
 
     async fn close(&self) {

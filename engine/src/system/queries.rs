@@ -23,6 +23,9 @@ pub(super) fn schema() -> SchemaRef {
         number("rows_returned"),
         number("bytes_scanned"),
         decimal("planning_ms"),
+        text("reuse"),
+        number("entries_used"),
+        decimal("saved_ms"),
     ])
 }
 
@@ -45,6 +48,9 @@ pub(super) async fn rows(catalog: &StatementCatalog) -> Result<RecordBatch> {
             Arc::new(queries.iter().map(|query| query.rows_returned).collect::<Int64Array>()),
             Arc::new(queries.iter().map(|query| query.bytes_scanned).collect::<Int64Array>()),
             Arc::new(queries.iter().map(|query| query.planning_ms).collect::<Float64Array>()),
+            Arc::new(queries.iter().map(|query| query.reuse.as_deref()).collect::<StringArray>()),
+            Arc::new(queries.iter().map(|query| query.entries_used).collect::<Int64Array>()),
+            Arc::new(queries.iter().map(|query| query.saved_ms).collect::<Float64Array>()),
         ],
     )?)
 }

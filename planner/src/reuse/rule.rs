@@ -241,14 +241,14 @@ impl Rewrite<'_> {
             verdict,
             kept,
         });
-        if is_hit {
+        if is_hit || matches!(self.findings.report.last(), Some(line) if line.verdict == Verdict::Covered) {
             node.children.iter().for_each(|child| self.report(child, depth + 1, Verdict::Covered, false));
         }
     }
 }
 
 /// Whether reading an entry takes less time than computing it took.
-fn is_worth_it(found: &Found) -> bool {
+pub fn is_worth_it(found: &Found) -> bool {
     let read_us = OPEN_US + found.bytes / READ_BYTES_PER_US;
     found.cost_us > read_us
 }

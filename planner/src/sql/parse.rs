@@ -81,8 +81,24 @@ impl Text<'_> {
         match self.keyword(0) {
             Keyword::COPY if copy::is_copy_from(self) => self.read(copy::copy_from).map(Statement::CopyFrom).map(Some),
             Keyword::ALTER => alter::alter(self),
+            Keyword::EXPLAIN if self.is_explain_reuse() => self.explain_reuse().map(Some),
             _ => Ok(None),
         }
+    }
+
+    /// `EXPLAIN REUSE` and then a statement; `reuse` by itself is a name like any other.
+    fn is_explain_reuse(&self) -> bool {
+        let is_reuse = |token: &TokenWithSpan| matches!(&token.token, Token::Word(word) if word.quote_style.is_none() && word.value.eq_ignore_ascii_case("reuse"));
+        self.words().nth(1).is_some_and(is_reuse)
+    }
+
+    fn explain_reuse(&self) -> Result<Statement> {
+        let statement = self.read(|parser| {
+            parser.parser.next_token();
+            parser.parser.next_token();
+            parser.parse_statement()
+        })?;
+        Ok(Statement::ExplainReuse(Box::new(statement)))
     }
 
     /// Reads all of the text with `read`; anything left over is an error.

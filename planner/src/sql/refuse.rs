@@ -31,7 +31,7 @@ use crate::{PlannerError, Result};
 pub fn refuse_ignored(statement: &Statement, sql: &str) -> Result<()> {
     let mut clauses = Clauses { n_queries_open: 0, into_allowed: false };
     let found = match statement {
-        Statement::DataFusion(statement) => clauses.datafusion(statement),
+        Statement::DataFusion(statement) | Statement::ExplainReuse(statement) => clauses.datafusion(statement),
         Statement::CreateView(create) => create.query.visit(&mut clauses),
         Statement::CreateFunction(create) => ddl::create_function(create),
         Statement::DropFunction(drop) => ddl::drop_function(drop),

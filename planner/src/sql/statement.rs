@@ -26,6 +26,8 @@ pub enum Statement {
     AlterTableSetSchema(AlterTableSetSchema),
     /// `SHOW CREATE TABLE`, `SHOW CREATE VIEW`.
     ShowCreate(ShowCreate),
+    /// `EXPLAIN REUSE statement`.
+    ExplainReuse(Box<DFStatement>),
 }
 
 /// What a name in a statement stands for.
@@ -110,7 +112,7 @@ pub struct ShowCreate {
 impl Statement {
     /// The statement of sqlparser inside, looking through `EXPLAIN`.
     pub(super) fn sql(&self) -> Option<&ast::Statement> {
-        let Self::DataFusion(statement) = self else { return None };
+        let (Self::DataFusion(statement) | Self::ExplainReuse(statement)) = self else { return None };
         let mut statement = statement.as_ref();
         loop {
             match statement {

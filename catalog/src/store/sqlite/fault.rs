@@ -74,6 +74,11 @@ pub(super) fn is_busy(error: &sqlx::Error) -> bool {
     primary_code(error) == Some(code::BUSY)
 }
 
+/// Whether the trouble is with what the file holds.
+pub(super) fn is_damage(error: &sqlx::Error) -> bool {
+    damage(error).is_some()
+}
+
 /// What is wrong with the file itself, if that is the trouble.
 fn damage(error: &sqlx::Error) -> Option<String> {
     match error {

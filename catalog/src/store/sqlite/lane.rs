@@ -10,6 +10,7 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 use sqlx::{ConnectOptions, Connection, Sqlite, Transaction};
 
 use super::fault::Fault;
+use crate::store::Versions;
 
 /// Rows the driver's thread may be ahead of us. Its default of 50 makes the two threads wake each other all the time.
 const ROWS_AHEAD: usize = 4096;
@@ -60,6 +61,13 @@ impl Lane {
     pub(super) async fn catalog_version(&mut self) -> Result<i64, Fault> {
         let version = sqlx::query_scalar("SELECT version FROM catalog_state");
         Ok(version.fetch_one(self.read()?).await?)
+    }
+
+    pub(super) async fn versions(&mut self) -> Result<Versions, Fault> {
+        let versions =
+            sqlx::query_as("SELECT catalog_state.version, cache_state.version FROM catalog_state, cache_state");
+        let (catalog, cache): (i64, i64) = versions.fetch_one(self.read()?).await?;
+        Ok(Versions { catalog, cache })
     }
 
     /// Starts a change of the catalog: durable, and the catalog's version grows with it.

@@ -11,8 +11,9 @@ use tempfile::TempDir;
 use super::SqliteStore;
 use super::format::{APPLICATION_ID, NEWEST};
 use crate::CatalogError;
+use crate::cache::CacheChange;
 use crate::store::MetadataStore;
-use crate::store::conformance::{extents, table};
+use crate::store::conformance::{cache, extents, table};
 
 fn home() -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().expect("a folder");
@@ -205,8 +206,12 @@ async fn helper_process() {
 }
 
 fn start_helper(path: &Path) -> Child {
+    start("helper_process", path)
+}
+
+fn start(helper: &str, path: &Path) -> Child {
     Command::new(std::env::current_exe().expect("this test"))
-        .args(["--exact", "store::sqlite::tests::helper_process", "--test-threads=1"])
+        .args(["--exact", &format!("store::sqlite::tests::{helper}"), "--test-threads=1"])
         .env(HELPER_HOME, path)
         .stdout(Stdio::null())
         .spawn()
@@ -240,6 +245,74 @@ async fn killed_processes_leave_whole_changes_only() {
     assert!(extents.len() >= seen, "what was committed is gone");
     assert_eq!(extents.len() as i64, (version - before) * 100);
     store.append_extents(t.id, &extents[..1]).await.expect("the home still works");
+}
+
+#[tokio::test]
+async fn killed_processes_leave_whole_entries_only() {
+    let (_folder, path) = home();
+    let store = open(&path).await;
+    let mut helper = start("cache_helper_process", &path);
+    while store.versions().await.expect("versions").cache < 10 {
+        assert!(helper.try_wait().expect("a state").is_none(), "the helper failed");
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    helper.kill().expect("killed");
+    helper.wait().expect("ended");
+
+    let mut n_entries = 0;
+    let mut count = |change| n_entries += usize::from(matches!(change, CacheChange::Entry { .. }));
+    let changes = store.cache_changes(None, &mut count).await.expect("changes");
+    assert_eq!(changes.n_damaged, 0);
+    assert_eq!(n_entries as i64, (changes.version - 1) * 50);
+    let whole = store.cache_entries(None, usize::MAX).await.expect("entries");
+    assert_eq!(whole.len(), n_entries, "an entry without its parts");
+}
+
+/// Not a check of its own: adds entries until it is killed.
+#[tokio::test]
+async fn cache_helper_process() {
+    let Some(path) = std::env::var_os(HELPER_HOME) else { return };
+    let store = open(Path::new(&path)).await;
+    let deadline = Instant::now() + Duration::from_secs(300);
+    for first in (0..).step_by(50) {
+        if Instant::now() > deadline {
+            break;
+        }
+        store.add_cache_entries(&cache::entries(first..first + 50)).await.expect("added");
+    }
+}
+
+#[tokio::test]
+async fn a_cancelled_add_leaves_nothing() {
+    let (_folder, path) = home();
+    let store = open(&path).await;
+    let many = cache::entries(0..3000);
+    for micros in [0, 100, 1000, 5000, 20_000] {
+        let _ = tokio::time::timeout(Duration::from_micros(micros), store.add_cache_entries(&many)).await;
+        let n_whole = store.cache_entries(None, usize::MAX).await.expect("entries").len();
+        assert!(n_whole == 0 || n_whole == 3000, "{n_whole} entries of an unfinished call");
+    }
+    store.add_cache_entries(&many).await.expect("the store still works");
+}
+
+// Older homes.
+
+#[tokio::test]
+async fn a_home_of_version_one_is_raised() {
+    let (_folder, path) = home();
+    let mut connection = raw(&path).await;
+    execute(&mut connection, include_str!("../migrations/0001_first.sql")).await;
+    execute(&mut connection, "INSERT INTO schemas (name) VALUES ('zoo'); UPDATE catalog_state SET version = 7").await;
+    execute(&mut connection, &format!("PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = 1")).await;
+    connection.close().await.expect("closed");
+    for _ in 0..2 {
+        let store = open(&path).await;
+        assert_eq!(store.schemas().await.expect("schemas"), ["public", "zoo"]);
+        assert_eq!(store.catalog_version().await.expect("a version"), 7);
+        store.add_cache_entries(&[cache::entry(1)]).await.expect("an answer");
+        assert_eq!(store.cache_entry(&cache::key(1)).await.expect("an answer"), Some(cache::entry(1).0));
+        store.close().await;
+    }
 }
 
 // Files that are not ours to touch.

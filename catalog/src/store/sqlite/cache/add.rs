@@ -1,0 +1,191 @@
+//! Publishing entries: programs, entries, parts and inputs in one transaction, many rows a statement.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use sqlx::sqlite::SqliteConnection;
+use sqlx::{QueryBuilder, Row, Sqlite};
+
+use super::super::fault::Fault;
+use super::super::lane::Lane;
+use super::summary::Summary;
+use super::{BATCH, among, drop, is_common, next_version};
+use crate::cache::{AddedEntries, CacheEntry, ProgramRecord};
+use crate::{Fingerprint, FingerprintBuilder};
+
+pub(in super::super) async fn add(
+    lane: &mut Lane,
+    entries: &[(CacheEntry, ProgramRecord)],
+) -> Result<AddedEntries, Fault> {
+    let mut note = lane.note().await?;
+    let version = next_version(&mut note).await?;
+    let (mut added, mut seen) = (Vec::with_capacity(entries.len()), BTreeSet::new());
+    for batch in entries.chunks(BATCH) {
+        let keys: BTreeSet<&Fingerprint> = batch.iter().map(|(entry, _)| &entry.key).collect();
+        let there = there(&mut note, &keys).await?;
+        let is_new = |(entry, _): &(CacheEntry, ProgramRecord)| !there.contains(&entry.key) && seen.insert(entry.key);
+        let first = added.len();
+        added.extend(batch.iter().map(is_new));
+        let new: Vec<_> = batch.iter().zip(&added[first..]).filter(|(_, new)| **new).map(|(entry, _)| entry).collect();
+        insert(&mut note, &new, version).await?;
+    }
+    if !added.contains(&true) {
+        note.rollback().await?;
+        return Ok(AddedEntries { version: None, added });
+    }
+    note.commit().await?;
+    Ok(AddedEntries { version: Some(version), added })
+}
+
+/// Which of the keys have a good entry. Bad ones are dropped: an index left them out, so nobody uses them.
+async fn there(
+    connection: &mut SqliteConnection,
+    keys: &BTreeSet<&Fingerprint>,
+) -> Result<BTreeSet<Fingerprint>, Fault> {
+    let mut select = among("SELECT entry_key, summary FROM cache_entries WHERE entry_key", keys.iter().copied());
+    let rows = select.build().persistent(is_common(keys.len())).fetch_all(&mut *connection).await?;
+    let (mut good, mut bad) = (BTreeSet::new(), Vec::new());
+    for row in rows {
+        // These are the keys that were asked for, so they have the right length.
+        let Some(key) = row.try_get(0).ok().and_then(Fingerprint::from_slice) else { continue };
+        match row.try_get(1).ok().and_then(Summary::unpack) {
+            Some(summary) if summary.entry.key == key => _ = good.insert(key),
+            _ => bad.push(key),
+        }
+    }
+    if !bad.is_empty() {
+        tracing::warn!(n_damaged = bad.len(), "damaged cache entries make room for new ones");
+        // Their files are not looked for: what no entry names is swept.
+        drop::delete(connection, &bad).await?;
+    }
+    Ok(good)
+}
+
+/// Adds a batch whose keys are free.
+async fn insert(
+    connection: &mut SqliteConnection,
+    new: &[&(CacheEntry, ProgramRecord)],
+    version: i64,
+) -> Result<(), Fault> {
+    if new.is_empty() {
+        return Ok(());
+    }
+    let is_common = is_common(new.len());
+    // Each once: PostgreSQL refuses to update a row twice in a statement.
+    let programs: BTreeMap<_, _> = new.iter().map(|(_, program)| (program.program, program)).collect();
+    upsert_programs(&programs).build().persistent(is_common).execute(&mut *connection).await?;
+    insert_entries(new, version).build().persistent(is_common).execute(&mut *connection).await?;
+    let mut delete = among("DELETE FROM cache_dropped WHERE entry_key", new.iter().map(|(entry, _)| &entry.key));
+    delete.build().persistent(is_common).execute(&mut *connection).await?;
+    insert_parts(connection, new).await?;
+    insert_inputs(connection, new).await
+}
+
+fn upsert_programs(programs: &BTreeMap<Fingerprint, &ProgramRecord>) -> QueryBuilder<Sqlite> {
+    let mut upsert = QueryBuilder::new("INSERT INTO cache_programs (program, encoding, description) ");
+    upsert.push_values(programs.values(), |mut row, program| {
+        row.push_bind(program.program.as_bytes().to_vec())
+            .push_bind(program.encoding.to_vec())
+            .push_bind(&program.description);
+    });
+    upsert.push(
+        " ON CONFLICT (program) DO UPDATE SET encoding = excluded.encoding, description = excluded.description
+          WHERE cache_programs.encoding <> excluded.encoding",
+    );
+    upsert
+}
+
+fn insert_entries(new: &[&(CacheEntry, ProgramRecord)], version: i64) -> QueryBuilder<Sqlite> {
+    let mut insert = QueryBuilder::new("INSERT INTO cache_entries (entry_key, version, summary, description) ");
+    insert.push_values(new, |mut row, (entry, program)| {
+        let summary = Summary {
+            entry: entry.summary(),
+            version,
+            n_parts: count(entry.parts.len()),
+            n_inputs: count(entry.inputs.len()),
+        };
+        let description = (entry.description != program.description).then_some(&entry.description);
+        row.push_bind(entry.key.as_bytes().to_vec())
+            .push_bind(version)
+            .push_bind(summary.pack())
+            .push_bind(description);
+    });
+    insert
+}
+
+async fn insert_parts(connection: &mut SqliteConnection, new: &[&(CacheEntry, ProgramRecord)]) -> Result<(), Fault> {
+    let parts: Vec<_> = new
+        .iter()
+        .flat_map(|(entry, _)| (0_i64..).zip(&entry.parts).map(|(position, part)| (&entry.key, position, part)))
+        .collect();
+    for batch in parts.chunks(BATCH) {
+        let mut insert = QueryBuilder::<Sqlite>::new(
+            "INSERT INTO cache_parts (entry_key, position, location, file_bytes, row_count, checksum) ",
+        );
+        insert.push_values(batch, |mut row, (key, position, part)| {
+            row.push_bind(key.as_bytes().to_vec())
+                .push_bind(*position)
+                .push_bind(&part.location)
+                .push_bind(part.bytes.cast_signed())
+                .push_bind(part.rows.cast_signed())
+                .push_bind(part.checksum.as_bytes().to_vec());
+        });
+        insert.build().persistent(is_common(batch.len())).execute(&mut *connection).await?;
+    }
+    Ok(())
+}
+
+async fn insert_inputs(connection: &mut SqliteConnection, new: &[&(CacheEntry, ProgramRecord)]) -> Result<(), Fault> {
+    let (mut lists, mut links) = (BTreeMap::new(), Vec::new());
+    for (entry, _) in new {
+        for (position, extents) in (0_i64..).zip(&entry.inputs) {
+            let packed = pack_extents(extents);
+            let input = input_of(&packed);
+            lists.insert(input, packed);
+            links.push((&entry.key, position, input));
+        }
+    }
+    let lists: Vec<_> = lists.into_iter().collect();
+    for batch in lists.chunks(BATCH) {
+        let mut insert = QueryBuilder::<Sqlite>::new("INSERT INTO cache_inputs (input, extents) ");
+        insert.push_values(batch, |mut row, (input, extents)| {
+            row.push_bind(input.as_bytes().to_vec()).push_bind(extents.clone());
+        });
+        // The same list is the same row; one that was damaged is mended.
+        insert.push(
+            " ON CONFLICT (input) DO UPDATE SET extents = excluded.extents WHERE cache_inputs.extents <> excluded.extents",
+        );
+        insert.build().persistent(is_common(batch.len())).execute(&mut *connection).await?;
+    }
+    for batch in links.chunks(BATCH) {
+        let mut insert = QueryBuilder::<Sqlite>::new("INSERT INTO cache_entry_inputs (entry_key, position, input) ");
+        insert.push_values(batch, |mut row, (key, position, input)| {
+            row.push_bind(key.as_bytes().to_vec()).push_bind(*position).push_bind(input.as_bytes().to_vec());
+        });
+        insert.build().persistent(is_common(batch.len())).execute(&mut *connection).await?;
+    }
+    Ok(())
+}
+
+/// More than four billion would not fit into memory either.
+fn count(n: usize) -> u32 {
+    u32::try_from(n).unwrap_or(u32::MAX)
+}
+
+fn pack_extents(extents: &[Fingerprint]) -> Vec<u8> {
+    extents.iter().flat_map(|extent| extent.as_bytes()).copied().collect()
+}
+
+/// The name of a list of extents.
+fn input_of(packed: &[u8]) -> Fingerprint {
+    FingerprintBuilder::new("extents").field("fingerprints", packed).finish()
+}
+
+/// The extents of a stored list; `None` if it is not the list of that name. Reuse over some of the extents rests on this
+/// list, so it is never taken on trust.
+pub(super) fn unpack_extents(input: &Fingerprint, packed: &[u8]) -> Option<Arc<[Fingerprint]>> {
+    if input_of(packed) != *input {
+        return None;
+    }
+    packed.chunks(32).map(Fingerprint::from_slice).collect()
+}

@@ -1,0 +1,95 @@
+//! Dropping entries, remembering that, and finding out what nobody references any more.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use sqlx::sqlite::SqliteConnection;
+use sqlx::{QueryBuilder, Row, Sqlite};
+
+use super::super::fault::Fault;
+use super::super::lane::Lane;
+use super::{BATCH, among, is_common, next_version, read};
+use crate::Fingerprint;
+use crate::cache::{DroppedEntries, EntryPart};
+
+pub(in super::super) async fn drop(
+    lane: &mut Lane,
+    keys: &[Fingerprint],
+    remember: usize,
+) -> Result<DroppedEntries, Fault> {
+    let mut note = lane.note().await?;
+    let version = next_version(&mut note).await?;
+    let mut dropped = Vec::new();
+    let mut parts: BTreeMap<String, EntryPart> = BTreeMap::new();
+    let mut inputs = BTreeSet::new();
+    for batch in keys.chunks(BATCH) {
+        let there = there(&mut note, batch).await?;
+        if there.is_empty() {
+            continue;
+        }
+        for part in read::good_parts(&mut note, &there).await? {
+            parts.insert(part.location.clone(), part);
+        }
+        inputs.extend(read::inputs(&mut note, &there).await?);
+        delete(&mut note, &there).await?;
+        remember_dropped(&there, version).build().persistent(is_common(there.len())).execute(&mut *note).await?;
+        dropped.extend(there);
+    }
+    if dropped.is_empty() {
+        note.rollback().await?;
+        return Ok(DroppedEntries { version: None, keys: vec![], parts: vec![] });
+    }
+    let locations: Vec<_> = parts.keys().cloned().collect();
+    let referenced = read::referenced(&mut note, &locations).await?;
+    parts.retain(|location, _| !referenced.contains(location));
+    delete_unused_inputs(&mut note, &inputs.into_iter().collect::<Vec<_>>()).await?;
+    forget(&mut note, remember).await?;
+    note.commit().await?;
+    Ok(DroppedEntries { version: Some(version), keys: dropped, parts: parts.into_values().collect() })
+}
+
+/// Takes entries away with all that hangs on them.
+pub(super) async fn delete(connection: &mut SqliteConnection, keys: &[Fingerprint]) -> Result<(), Fault> {
+    let mut delete = among("DELETE FROM cache_entries WHERE entry_key", keys);
+    delete.build().persistent(is_common(keys.len())).execute(connection).await?;
+    Ok(())
+}
+
+async fn there(connection: &mut SqliteConnection, keys: &[Fingerprint]) -> Result<Vec<Fingerprint>, Fault> {
+    let mut select = among("SELECT entry_key FROM cache_entries WHERE entry_key", keys);
+    let rows = select.build().persistent(is_common(keys.len())).fetch_all(connection).await?;
+    Ok(rows.iter().filter_map(|row| row.try_get(0).ok().and_then(Fingerprint::from_slice)).collect())
+}
+
+fn remember_dropped(keys: &[Fingerprint], version: i64) -> QueryBuilder<Sqlite> {
+    let mut upsert = QueryBuilder::new("INSERT INTO cache_dropped (entry_key, version) ");
+    upsert.push_values(keys, |mut row, key| {
+        row.push_bind(key.as_bytes().to_vec()).push_bind(version);
+    });
+    upsert.push(" ON CONFLICT (entry_key) DO UPDATE SET version = excluded.version");
+    upsert
+}
+
+async fn delete_unused_inputs(connection: &mut SqliteConnection, inputs: &[Fingerprint]) -> Result<(), Fault> {
+    for batch in inputs.chunks(BATCH) {
+        let mut delete = among("DELETE FROM cache_inputs WHERE input", batch);
+        delete.push(
+            " AND NOT EXISTS (SELECT 1 FROM cache_entry_inputs WHERE cache_entry_inputs.input = cache_inputs.input)",
+        );
+        delete.build().persistent(is_common(batch.len())).execute(&mut *connection).await?;
+    }
+    Ok(())
+}
+
+/// Forgets all but the newest drops. Those of one transaction go together: a reader either finds all of them, or is told
+/// that it has to read everything.
+async fn forget(connection: &mut SqliteConnection, remember: usize) -> Result<(), Fault> {
+    let newest_too_old: Option<i64> =
+        sqlx::query_scalar("SELECT version FROM cache_dropped ORDER BY version DESC LIMIT 1 OFFSET $1")
+            .bind(i64::try_from(remember).unwrap_or(i64::MAX))
+            .fetch_optional(&mut *connection)
+            .await?;
+    let Some(version) = newest_too_old else { return Ok(()) };
+    sqlx::query("DELETE FROM cache_dropped WHERE version <= $1").bind(version).execute(&mut *connection).await?;
+    sqlx::query("UPDATE cache_state SET forgotten_to = $1").bind(version).execute(connection).await?;
+    Ok(())
+}

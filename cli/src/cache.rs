@@ -1,0 +1,64 @@
+//! `nectarine cache`: looking after cached results.
+
+use nectarine_engine::Engine;
+
+use crate::args::CacheTask;
+use crate::exec::{Flow, Shell};
+use crate::failure::{Failure, Result};
+use crate::print::{Expanded, View};
+
+/// Does what was asked for.
+pub(crate) fn run(shell: &mut Shell, engine: &Engine, task: &CacheTask) -> anyhow::Result<Flow> {
+    Ok(match carry_out(shell, engine, task) {
+        Ok(()) => Flow::Done,
+        Err(failure) => shell.fail(&failure, None),
+    })
+}
+
+fn carry_out(shell: &mut Shell, engine: &Engine, task: &CacheTask) -> Result<()> {
+    let cache = engine.cache();
+    let runtime = shell.runtime.clone();
+    let failed = |error| Failure::Statement { error, sql: String::new() };
+    let view = shell.view.clone();
+    match task {
+        CacheTask::Ls => {
+            let sql = "SELECT left(fingerprint, 12) AS fingerprint, kind, rows, bytes, round(cost_ms, 1) AS cost_ms, \
+                       uses, round(saved_ms, 1) AS saved_ms, last_used_at, left(sql, 60) AS sql \
+                       FROM system.cache_entries ORDER BY cost_ms DESC";
+            shell.print_answer(sql, &view, None).map(|_| ())
+        }
+        CacheTask::Show { fingerprint } => {
+            let key = runtime.block_on(cache.find(fingerprint)).map_err(failed)?;
+            let sql = format!("SELECT * FROM system.cache_entries WHERE fingerprint = '{key}'");
+            let view = View { expanded: Expanded::On, ..view };
+            shell.print_answer(&sql, &view, None).map(|_| ())
+        }
+        CacheTask::Rm { fingerprints } => {
+            let mut keys = vec![];
+            for beginning in fingerprints {
+                keys.push(runtime.block_on(cache.find(beginning)).map_err(failed)?);
+            }
+            runtime.block_on(cache.remove(&keys));
+            shell.terminal.say(&format!("deleted {}", counted(keys.len())));
+            Ok(())
+        }
+        CacheTask::Clear => {
+            let n_entries = runtime.block_on(cache.clear());
+            shell.terminal.say(&format!("deleted {}", counted(n_entries)));
+            Ok(())
+        }
+        CacheTask::Stats => {
+            let sql = "SELECT count(*) AS results, coalesce(sum(bytes), 0) AS bytes, coalesce(sum(uses), 0) AS uses, \
+                       round(coalesce(sum(cost_ms), 0) / 1000, 1) AS computed_in_s, \
+                       round(coalesce(sum(saved_ms), 0) / 1000, 1) AS saved_s FROM system.cache_entries";
+            shell.print_answer(sql, &view, None).map(|_| ())
+        }
+    }
+}
+
+fn counted(n: usize) -> String {
+    match n {
+        1 => "1 result".to_owned(),
+        n => format!("{n} results"),
+    }
+}

@@ -1,0 +1,91 @@
+//! Reuse: what every statement asks of the view cache, and what it leaves there.
+//!
+//! ```text
+//!   admin      looking after the cache by hand
+//!   oracle     the view cache as the planner's rule asks it
+//!   statement  one statement's mode, its tries to plan, what it found
+//!   late       marks that read entries become operators, once the entries are known to be whole
+//!   keeping    what a statement records, and publishing it when it has ended
+//!   in_flight  the same query at the same time is computed once
+//!   receipt    what an answer used and saved
+//!   explain    EXPLAIN REUSE
+//! ```
+//!
+//! A fault of the cache never fails a statement: it is logged, and the rows are computed.
+
+mod admin;
+mod explain;
+mod in_flight;
+mod keeping;
+mod late;
+mod oracle;
+mod receipt;
+mod statement;
+
+use std::sync::Arc;
+
+use nectarine_catalog::store::MetadataStore;
+use nectarine_catalog::{Fingerprint, ViewCache};
+use nectarine_executor::DerivedStore;
+use nectarine_planner::canonical::BuiltIns;
+
+pub use self::admin::CacheAdmin;
+pub(crate) use self::explain::explain;
+pub(crate) use self::in_flight::{InFlight, Leader};
+pub(crate) use self::keeping::Keeping;
+pub(crate) use self::oracle::Oracle;
+pub(crate) use self::receipt::ReceiptSlot;
+pub use self::receipt::{Receipt, Reused};
+pub(crate) use self::statement::StatementReuse;
+
+use crate::home::Home;
+use crate::settings::{NectarineOptions, parse_size};
+use crate::{Result, machine};
+
+/// What all statements of a home share.
+#[derive(Clone)]
+pub(crate) struct Reuse {
+    pub(crate) cache: ViewCache,
+    pub(crate) store: DerivedStore,
+    pub(crate) built_ins: Arc<BuiltIns>,
+    pub(crate) in_flight: InFlight,
+}
+
+impl Reuse {
+    /// Opens the view cache and the derived store of a home.
+    pub(crate) async fn open(home: &Home, store: Arc<dyn MetadataStore>, options: &NectarineOptions) -> Result<Self> {
+        let memory = parse_size("nectarine.cache.memory", &options.cache_memory, machine::memory_bytes())?;
+        let derived = DerivedStore::local(&home.derived(), memory).map_err(|error| {
+            crate::EngineError::new(crate::ErrorKind::Configuration, "cannot open the derived store").with_source(error)
+        })?;
+        let cache = ViewCache::open(store).await?;
+        Ok(Self { cache, store: derived, built_ins: Arc::new(BuiltIns::default()), in_flight: InFlight::default() })
+    }
+
+    /// Sees what other processes did.
+    pub(crate) async fn refresh(&self) {
+        if let Err(error) = self.cache.refresh().await {
+            tracing::warn!(%error, "cannot read the view cache; going on with what is known");
+        }
+    }
+
+    /// Forgets entries and deletes what only they had.
+    pub(crate) async fn drop_entries(&self, keys: &[Fingerprint]) {
+        keys.iter().for_each(|key| self.store.forget(key));
+        match self.cache.remove(keys).await {
+            Ok(parts) => {
+                if let Err(error) = self.store.delete(&parts).await {
+                    tracing::warn!(%error, "cannot delete parts of dropped entries");
+                }
+            }
+            Err(error) => tracing::warn!(%error, "cannot drop cache entries"),
+        }
+    }
+
+    /// Writes down what was counted.
+    pub(crate) async fn flush(&self) {
+        if let Err(error) = self.cache.flush().await {
+            tracing::warn!(%error, "cannot write down the uses of cache entries");
+        }
+    }
+}

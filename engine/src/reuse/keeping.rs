@@ -1,0 +1,170 @@
+//! [`Keeping`]: what a statement records, and publishing it when the statement has ended.
+//!
+//! Keeps true   nothing is published before the external extents that the statement read were looked at again: what was
+//!              read from a file that changed meanwhile is the result of nothing.
+//! By worth     what costs more to read than it cost to compute is thrown away.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use datafusion::execution::SendableRecordBatchStream;
+use nectarine_catalog::{CacheEntry, EntryKind, Fingerprint, ProgramRecord};
+use nectarine_executor::{Finished, Lowering, Recording, RecordingLimits};
+use nectarine_planner::canonical::Prefix;
+use nectarine_planner::node::PrefixKey;
+use nectarine_planner::reuse::{Findings, Found, is_worth_it};
+
+use super::Reuse;
+use crate::managed::now_micros;
+
+/// One prefix that is recorded.
+struct Kept {
+    prefix: Prefix,
+    recording: Arc<Recording>,
+}
+
+/// What one statement records.
+pub(crate) struct Keeping {
+    reuse: Reuse,
+    below: Vec<Kept>,
+    root: Option<Kept>,
+    /// For people: the statement.
+    description: String,
+}
+
+impl Keeping {
+    pub(super) fn new(reuse: Reuse, lowering: &Lowering, findings: &Findings) -> Self {
+        let recordings = lowering.recordings();
+        let kept = recordings.into_iter().filter_map(|recording| {
+            let prefix = findings.kept.get(recording.prefix().ordinal)?.clone();
+            Some(Kept { prefix, recording })
+        });
+        Self { reuse, below: kept.collect(), root: None, description: String::new() }
+    }
+
+    pub(super) fn keep_root(&mut self, root: &Prefix, limits: RecordingLimits) {
+        let key = PrefixKey { key: root.key, program: root.program, ordinal: usize::MAX };
+        let recording = Recording::new(self.reuse.store.clone(), Arc::new(key), limits);
+        self.root = Some(Kept { prefix: root.clone(), recording });
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.root.is_none() && self.below.is_empty()
+    }
+
+    pub(crate) fn describe(&mut self, sql: &str) {
+        self.description = sql.split_whitespace().collect::<Vec<_>>().join(" ");
+    }
+
+    /// The rows of the statement, which are recorded as they pass.
+    pub(crate) fn tee(&self, stream: SendableRecordBatchStream) -> SendableRecordBatchStream {
+        match &self.root {
+            Some(root) => root.recording.tee(0, 1, stream),
+            None => stream,
+        }
+    }
+
+    /// Publishes what is whole and worth it; returns how many entries. `elapsed` is what the statement took; `verified`
+    /// says that what was read is still there.
+    pub(crate) async fn publish(self, elapsed: Duration) -> usize {
+        let mut entries = vec![];
+        let mut loaded = vec![];
+        let mut unworthy = vec![];
+        for (kept, is_root) in
+            self.below.iter().map(|kept| (kept, false)).chain(self.root.iter().map(|kept| (kept, true)))
+        {
+            let finished = match kept.recording.finish().await {
+                Ok(finished) => finished,
+                Err(reason) => {
+                    tracing::debug!(entry = %kept.prefix.key, %reason, "not kept");
+                    continue;
+                }
+            };
+            let cost = if is_root { elapsed } else { cost_of(&finished, elapsed) };
+            let found = Found { rows: finished.rows, bytes: finished.bytes, cost_us: cost.as_micros() as u64 };
+            if !is_worth_it(&found) {
+                tracing::debug!(entry = %kept.prefix.key, ?found, "not worth it");
+                unworthy.extend(finished.parts);
+                continue;
+            }
+            if let Some(rows) = finished.loaded.clone() {
+                loaded.push((kept.prefix.key, rows));
+            }
+            entries.push((self.entry(&kept.prefix, finished, found), program_of(&kept.prefix, &self.description)));
+        }
+        let n_entries = entries.len();
+        self.delete(unworthy).await;
+        if n_entries == 0 {
+            return 0;
+        }
+        let parts: Vec<_> = entries.iter().map(|(entry, _)| (entry.key, entry.parts.clone())).collect();
+        match self.reuse.cache.add_all(entries).await {
+            Ok(added) => {
+                let mut superfluous = vec![];
+                for ((key, parts), added) in parts.into_iter().zip(&added) {
+                    match added {
+                        true => self.remember(&key, &loaded),
+                        // Somebody else was faster.
+                        false => superfluous.extend(parts),
+                    }
+                }
+                self.delete(superfluous).await;
+                added.into_iter().filter(|added| *added).count()
+            }
+            Err(error) => {
+                tracing::warn!(%error, "cannot publish cache entries");
+                self.delete(parts.into_iter().flat_map(|(_, parts)| parts).collect()).await;
+                0
+            }
+        }
+    }
+
+    /// Throws away what was recorded.
+    pub(crate) fn discard(&self) {
+        self.below.iter().chain(&self.root).for_each(|kept| kept.recording.discard());
+    }
+
+    fn remember(&self, key: &Fingerprint, loaded: &[(Fingerprint, Arc<nectarine_executor::LoadedEntry>)]) {
+        if let Some((_, rows)) = loaded.iter().find(|(other, _)| other == key) {
+            self.reuse.store.remember(*key, rows);
+        }
+    }
+
+    async fn delete(&self, parts: Vec<nectarine_catalog::EntryPart>) {
+        if parts.is_empty() {
+            return;
+        }
+        if let Err(error) = self.reuse.store.delete(&parts).await {
+            tracing::debug!(%error, "cannot delete parts that nobody needs");
+        }
+    }
+
+    fn entry(&self, prefix: &Prefix, finished: Finished, found: Found) -> CacheEntry {
+        let inputs = prefix.inputs.iter().map(|input| input.extents.iter().map(|extent| extent.fingerprint).collect());
+        CacheEntry {
+            key: prefix.key,
+            program: prefix.program,
+            kind: EntryKind::Rows,
+            parts: finished.parts,
+            rows: found.rows,
+            bytes: found.bytes,
+            cost_us: found.cost_us,
+            inputs: inputs.collect(),
+            description: self.description.clone(),
+            created_at: now_micros(),
+        }
+    }
+}
+
+/// What computing a prefix took: the work of the operators below it, but never more than the statement.
+fn cost_of(finished: &Finished, elapsed: Duration) -> Duration {
+    finished.wall.min(elapsed)
+}
+
+fn program_of(prefix: &Prefix, description: &str) -> ProgramRecord {
+    ProgramRecord {
+        program: prefix.program,
+        encoding: Arc::clone(&prefix.encoding),
+        description: description.to_string(),
+    }
+}

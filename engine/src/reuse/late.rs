@@ -1,0 +1,65 @@
+//! Marks that read entries become operators.
+//!
+//! After all rules, because only then is known which entries a plan reads; before the plan runs, because an entry that is
+//! missing or damaged must be found while the statement can still be planned without it.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
+use datafusion::physical_plan::ExecutionPlan;
+use nectarine_catalog::{CacheEntry, Fingerprint};
+use nectarine_executor::CacheReadOperator;
+use nectarine_planner::node::CacheReadExec;
+
+use super::Reuse;
+use crate::Result;
+
+/// Why a plan can not run as it is.
+pub(super) struct Unusable {
+    /// The entry that is missing or damaged.
+    pub(super) key: Fingerprint,
+    /// For the log.
+    pub(super) reason: String,
+}
+
+/// The plan with its entries loaded, or the entry that is not there.
+pub(super) async fn lower_reads(
+    plan: Arc<dyn ExecutionPlan>,
+    reuse: &Reuse,
+) -> Result<Result<Arc<dyn ExecutionPlan>, Unusable>> {
+    let mut marks: HashMap<Fingerprint, Option<Arc<CacheEntry>>> = HashMap::new();
+    plan.apply(|node| {
+        if let Some(mark) = node.downcast_ref::<CacheReadExec>() {
+            marks.insert(mark.key(), None);
+        }
+        Ok(TreeNodeRecursion::Continue)
+    })?;
+    if marks.is_empty() {
+        return Ok(Ok(plan));
+    }
+    for (key, entry) in &mut marks {
+        match reuse.cache.entry(key).await {
+            Ok(Some(found)) => *entry = Some(Arc::new(found)),
+            Ok(None) => return Ok(Err(Unusable { key: *key, reason: "it was dropped".to_string() })),
+            Err(error) => return Ok(Err(Unusable { key: *key, reason: error.to_string() })),
+        }
+    }
+    let mut operators = vec![];
+    let plan = plan
+        .transform_up(|node| {
+            let Some(mark) = node.downcast_ref::<CacheReadExec>() else { return Ok(Transformed::no(node)) };
+            let Some(Some(entry)) = marks.get(&mark.key()) else { return Ok(Transformed::no(node)) };
+            let operator = CacheReadOperator::new(Arc::clone(entry), reuse.store.clone(), mark.schema(), None, 1);
+            operators.push(operator.clone());
+            Ok(Transformed::yes(Arc::new(operator) as Arc<dyn ExecutionPlan>))
+        })
+        .data()?;
+    for operator in operators {
+        if let Err(fault) = operator.prepare().await {
+            let reason = std::error::Error::source(&fault).map_or_else(|| fault.to_string(), ToString::to_string);
+            return Ok(Err(Unusable { key: fault.key, reason }));
+        }
+    }
+    Ok(Ok(plan))
+}

@@ -1,0 +1,159 @@
+//! [`StatementReuse`]: one statement's way from logical plan to a plan that reads what is there.
+//!
+//! ```text
+//!   plan --> entries loaded? --no--> drop the entry, plan again without it
+//!     |          yes
+//!     +--> whole answer there, or nobody else computes it --> run
+//!                 somebody does --> wait, plan again
+//! ```
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use datafusion::execution::context::SessionState;
+use datafusion::logical_expr::LogicalPlan;
+use datafusion::physical_plan::ExecutionPlan;
+use nectarine_catalog::Fingerprint;
+use nectarine_executor::{Lowering, RecordingLimits, StatementLowering};
+use nectarine_planner::reuse::{AdmissionPolicy, Findings, ReuseContext, ReuseExtension, ReuseMode};
+
+use super::in_flight::Turn;
+use super::late::{Unusable, lower_reads};
+use super::{Keeping, Leader, Oracle, Reuse};
+use crate::engine::options;
+use crate::machine;
+use crate::settings::{parse_size, reuse_mode};
+use crate::{Notice, Result};
+
+/// How often a statement is planned again before it does without the cache.
+const TRIES_MAX: usize = 8;
+
+/// A plan that can run.
+pub(crate) struct Planned {
+    pub(crate) plan: Arc<dyn ExecutionPlan>,
+    pub(crate) notices: Vec<Notice>,
+    /// What was found; `None` without reuse.
+    pub(crate) findings: Option<Findings>,
+    /// What is recorded while it runs.
+    pub(crate) keeping: Option<Keeping>,
+    /// Held by the one who computes for all.
+    pub(crate) leader: Option<Leader>,
+}
+
+/// One statement's reuse.
+pub(crate) struct StatementReuse<'a> {
+    reuse: &'a Reuse,
+    state: &'a SessionState,
+    mode: ReuseMode,
+    banned: HashSet<Fingerprint>,
+    notices: Vec<Notice>,
+}
+
+impl<'a> StatementReuse<'a> {
+    pub(crate) fn new(reuse: &'a Reuse, state: &'a SessionState) -> Result<Self> {
+        let mode = reuse_mode(&options(state.config_options()).reuse)?;
+        Ok(Self { reuse, state, mode, banned: HashSet::new(), notices: vec![] })
+    }
+
+    /// Plans a statement. `is_query`: its rows are the answer, and may be kept as such.
+    pub(crate) async fn plan(mut self, logical: &LogicalPlan, is_query: bool) -> Result<Planned> {
+        let is_explain = matches!(logical, LogicalPlan::Explain(_));
+        let describes = matches!(logical, LogicalPlan::Explain(_) | LogicalPlan::Analyze(_));
+        if self.mode == ReuseMode::Off {
+            return self.without(logical).await;
+        }
+        self.reuse.refresh().await;
+        let mut counts = !is_explain;
+        for _ in 0..TRIES_MAX {
+            let (context, lowering) = self.contexts(counts)?;
+            // Planning again for the same statement is not another look-up.
+            counts = false;
+            let mut state = self.state.clone();
+            let extensions = &mut state.config_mut().options_mut().extensions;
+            extensions.insert(ReuseExtension(Some(Arc::clone(&context))));
+            if !is_explain {
+                extensions.insert(StatementLowering(Arc::clone(&lowering)));
+            }
+            let plan = Box::pin(state.create_physical_plan(logical)).await?;
+            if is_explain {
+                // Shown, not run: nothing is reused.
+                return Ok(Planned { plan, notices: self.notices, findings: None, keeping: None, leader: None });
+            }
+            let plan = match lower_reads(plan, self.reuse).await? {
+                Ok(plan) => plan,
+                Err(unusable) => {
+                    self.give_up(unusable).await;
+                    continue;
+                }
+            };
+            let Some(findings) = context.take_findings() else { return self.without(logical).await };
+            let mut keeping = Keeping::new(self.reuse.clone(), &lowering, &findings);
+            let mut leader = None;
+            if is_query && !describes && !findings.is_exact() && self.mode.keeps() {
+                if let Ok(root) = &findings.root
+                    && !root.inputs.is_empty()
+                {
+                    match self.reuse.in_flight.take_turn(root.key).await {
+                        Turn::Lead(turn) => leader = Some(turn),
+                        Turn::Alone => {}
+                        Turn::LookAgain if self.mode == ReuseMode::Refresh => {}
+                        Turn::LookAgain => {
+                            self.reuse.refresh().await;
+                            continue;
+                        }
+                    }
+                    keeping.keep_root(root, self.limits()?);
+                }
+            }
+            let keeping = (!keeping.is_empty()).then_some(keeping);
+            return Ok(Planned { plan, notices: self.notices, findings: Some(findings), keeping, leader });
+        }
+        self.without(logical).await
+    }
+
+    /// What planning would find, without a trace.
+    pub(crate) async fn explain(self, logical: &LogicalPlan) -> Result<Option<Findings>> {
+        self.reuse.refresh().await;
+        let (context, _) = self.contexts(false)?;
+        let mut state = self.state.clone();
+        state.config_mut().options_mut().extensions.insert(ReuseExtension(Some(Arc::clone(&context))));
+        Box::pin(state.create_physical_plan(logical)).await?;
+        Ok(context.take_findings())
+    }
+
+    /// The plan as it would be without any cache.
+    async fn without(self, logical: &LogicalPlan) -> Result<Planned> {
+        let plan = Box::pin(self.state.create_physical_plan(logical)).await?;
+        Ok(Planned { plan, notices: self.notices, findings: None, keeping: None, leader: None })
+    }
+
+    fn contexts(&self, counts: bool) -> Result<(Arc<ReuseContext>, Arc<Lowering>)> {
+        let ours = options(self.state.config_options());
+        let context = ReuseContext::new(
+            self.mode,
+            Arc::new(Oracle(self.reuse.cache.clone())),
+            Arc::clone(&self.reuse.built_ins),
+            AdmissionPolicy { threshold: ours.cache_threshold as u64, eager: true },
+            self.banned.clone(),
+            counts,
+        );
+        let lowering = Lowering::new(self.reuse.store.clone(), [], self.limits()?);
+        Ok((Arc::new(context), Arc::new(lowering)))
+    }
+
+    fn limits(&self) -> Result<RecordingLimits> {
+        let ours = options(self.state.config_options());
+        let max_bytes = parse_size("nectarine.cache.entry_limit", &ours.cache_entry_limit, machine::memory_bytes())?;
+        Ok(RecordingLimits { max_bytes, ..RecordingLimits::default() })
+    }
+
+    async fn give_up(&mut self, unusable: Unusable) {
+        tracing::warn!(entry = %unusable.key, reason = unusable.reason, "a cache entry can not be used");
+        self.banned.insert(unusable.key);
+        self.reuse.drop_entries(&[unusable.key]).await;
+        self.notices.push(Notice {
+            message: "a cached result was missing or damaged and is computed again".to_string(),
+            hint: Some(unusable.reason),
+        });
+    }
+}
