@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use arrow::datatypes::Schema;
+use arrow::datatypes::{Schema, SchemaRef};
 use datafusion::common::TableReference;
 use datafusion::execution::SendableRecordBatchStream;
 use datafusion::execution::context::SessionState;
@@ -13,6 +13,8 @@ use datafusion::logical_expr::{DdlStatement, LogicalPlan, Statement as PlanState
 use datafusion::physical_plan::{EmptyRecordBatchStream, execute_stream};
 use datafusion::prelude::SessionContext;
 use datafusion::sql::parser::Statement as DFStatement;
+use nectarine_catalog::Fingerprint;
+use nectarine_planner::reuse::Findings;
 use nectarine_planner::sql::Statement;
 use sqlparser::ast;
 
@@ -20,7 +22,7 @@ use crate::engine::options;
 use crate::progress::Progress;
 use crate::record::Record;
 use crate::reuse::{self, ReceiptSlot, StatementReuse};
-use crate::rows::{Ending, RecordedStream};
+use crate::rows::{Ending, RecordedStream, Remember};
 use crate::session::Session;
 use crate::statement::{Planning, StatementCatalog};
 use crate::{Answer, AnswerKind, EngineError, ErrorKind, Notice, Result, copy_from, ddl, settings, show};
@@ -35,6 +37,8 @@ pub(crate) struct StatementRun<'a> {
     pub(crate) progress: &'a Progress,
     pub(crate) record: &'a Record,
     pub(crate) started: Instant,
+    /// Names the statement, if it is a query that may be remembered by its text.
+    pub(crate) statement_key: Option<Fingerprint>,
 }
 
 impl StatementRun<'_> {
@@ -235,6 +239,20 @@ impl StatementRun<'_> {
         Ok(Answer::new(self.record.query_id(), AnswerKind::Rows, vec![], Box::pin(stream)))
     }
 
+    /// How to answer this statement next time, if that depends on nothing but its text and its tables.
+    fn remember(&self, plan: &LogicalPlan, findings: Option<&Findings>, schema: &SchemaRef) -> Option<Remember> {
+        let statement = self.statement_key?;
+        let root = findings?.root.as_ref().ok()?;
+        let shared = &self.session.inner.shared;
+        let mode = settings::reuse_mode(&options(self.state.config_options()).reuse).ok()?;
+        let is_same_types = root.schema.fields().len() == schema.fields().len();
+        (mode.reads() && is_same_types && reuse::is_timeless(plan, &shared.reuse.built_ins)).then(|| Remember {
+            statement,
+            root: root.key,
+            schema: Arc::clone(schema),
+        })
+    }
+
     async fn start(&self, plan: LogicalPlan, verify: bool, is_query: bool) -> Result<Running> {
         let shared = &self.session.inner.shared;
         let planned = StatementReuse::new(&shared.reuse, self.state)?.plan(&plan, is_query).await?;
@@ -253,8 +271,9 @@ impl StatementRun<'_> {
             progress: self.progress.clone(),
             verify: verify && options(self.state.config_options()).verify_extents,
             catalog: Arc::clone(self.catalog),
-            planning: Arc::clone(self.planning),
+            planning: Some(Arc::clone(self.planning)),
             reuse: shared.reuse.clone(),
+            remember: self.remember(&plan, planned.findings.as_ref(), &stream.schema()),
             hits: planned.findings.map(|findings| findings.hits).unwrap_or_default(),
             keeping,
             leader: planned.leader,
@@ -292,6 +311,13 @@ struct Running {
     stream: SendableRecordBatchStream,
     notices: Vec<Notice>,
     receipt: ReceiptSlot,
+}
+
+/// Whether a statement is a query by itself: not EXPLAIN, not EXECUTE of something prepared.
+pub(crate) fn is_query(statement: &Statement) -> bool {
+    let Statement::DataFusion(statement) = statement else { return false };
+    let DFStatement::Statement(inner) = statement.as_ref() else { return false };
+    matches!(inner.as_ref(), ast::Statement::Query(_))
 }
 
 /// The last part of the name that a CREATE statement makes.

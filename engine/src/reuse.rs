@@ -8,6 +8,7 @@
 //!   late       marks that read entries become operators, once the entries are known to be whole
 //!   keeping    what a statement records, and publishing it when it has ended
 //!   in_flight  the same query at the same time is computed once
+//!   fast_path  the same text over the same snapshot is not planned again
 //!   receipt    what an answer used and saved
 //!   explain    EXPLAIN REUSE
 //! ```
@@ -17,6 +18,7 @@
 mod admin;
 mod check;
 mod explain;
+mod fast_path;
 mod in_flight;
 mod keeping;
 mod late;
@@ -33,6 +35,7 @@ use nectarine_planner::canonical::BuiltIns;
 
 pub use self::admin::CacheAdmin;
 pub(crate) use self::explain::explain;
+pub(crate) use self::fast_path::{FastPath, Read, Remembered, SettingsDigest, is_timeless, statement_key};
 pub(crate) use self::in_flight::{InFlight, Leader};
 pub(crate) use self::keeping::Keeping;
 pub(crate) use self::oracle::Oracle;
@@ -51,6 +54,7 @@ pub(crate) struct Reuse {
     pub(crate) store: DerivedStore,
     pub(crate) built_ins: Arc<BuiltIns>,
     pub(crate) in_flight: InFlight,
+    pub(crate) fast_path: FastPath,
 }
 
 impl Reuse {
@@ -61,7 +65,13 @@ impl Reuse {
             crate::EngineError::new(crate::ErrorKind::Configuration, "cannot open the derived store").with_source(error)
         })?;
         let cache = ViewCache::open(store).await?;
-        Ok(Self { cache, store: derived, built_ins: Arc::new(BuiltIns::default()), in_flight: InFlight::default() })
+        Ok(Self {
+            cache,
+            store: derived,
+            built_ins: Arc::new(BuiltIns::default()),
+            in_flight: InFlight::default(),
+            fast_path: FastPath::default(),
+        })
     }
 
     /// Sees what other processes did.

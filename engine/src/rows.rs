@@ -6,16 +6,18 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use arrow::datatypes::SchemaRef;
 use datafusion::common::DataFusionError;
 use datafusion::execution::SendableRecordBatchStream;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use futures::StreamExt;
+use nectarine_catalog::Fingerprint;
 use nectarine_planner::reuse::Hit;
 
 use crate::EngineError;
 use crate::progress::Progress;
 use crate::record::Record;
-use crate::reuse::{Keeping, Leader, ReceiptSlot, Reuse, Reused};
+use crate::reuse::{Keeping, Leader, ReceiptSlot, Remembered, Reuse, Reused};
 use crate::statement::{Planning, StatementCatalog, wrap};
 
 /// What happens when the rows have ended.
@@ -26,7 +28,7 @@ pub(crate) struct Ending {
     pub(crate) verify: bool,
     pub(crate) catalog: Arc<StatementCatalog>,
     /// What the statement was planned with stays until its last row.
-    pub(crate) planning: Arc<Planning>,
+    pub(crate) planning: Option<Arc<Planning>>,
     pub(crate) reuse: Reuse,
     /// Entries that the plan reads.
     pub(crate) hits: Vec<Hit>,
@@ -35,6 +37,18 @@ pub(crate) struct Ending {
     pub(crate) leader: Option<Leader>,
     pub(crate) receipt: ReceiptSlot,
     pub(crate) planning_time: Duration,
+    /// How to answer the same statement next time without planning it.
+    pub(crate) remember: Option<Remember>,
+}
+
+/// A statement whose answer depends on its text and its tables alone.
+pub(crate) struct Remember {
+    /// Names the statement.
+    pub(crate) statement: Fingerprint,
+    /// FP_PD of its answer.
+    pub(crate) root: Fingerprint,
+    /// Its columns.
+    pub(crate) schema: SchemaRef,
 }
 
 /// Where the stream is.
@@ -117,6 +131,7 @@ impl Running {
             }
         }
         self.ending.settle(self.busy, n_kept);
+        self.ending.remember();
         self.ending.progress.done();
         self.ending.record.finished(self.rows);
         // Those who wait for this very answer find it now.
@@ -134,6 +149,15 @@ impl Running {
 }
 
 impl Ending {
+    /// Makes the next same statement quick, if its answer is there.
+    fn remember(&mut self) {
+        let Some(Remember { statement, root, schema }) = self.remember.take() else { return };
+        if self.reuse.cache.lookup(&root).is_some() {
+            let remembered = Remembered::new(self.catalog.reads(), root, schema);
+            self.reuse.fast_path.remember(statement, remembered);
+        }
+    }
+
     /// Writes the receipt.
     fn settle(&self, busy: Duration, n_kept: usize) {
         let cost: u64 = self.hits.iter().map(|hit| hit.found.cost_us).sum();

@@ -37,6 +37,7 @@ use crate::engine::Shared;
 use crate::external;
 use crate::external_insert;
 use crate::managed::{self, AppendCommit};
+use crate::reuse::Read;
 use crate::system;
 
 /// How deep views may stand on views; deeper ones go round in circles.
@@ -60,6 +61,8 @@ pub(crate) struct StatementCatalog {
     pinned: Mutex<HashMap<TableId, Arc<Pinned>>>,
     /// External extents that were pinned, to be looked at again in the end.
     external: Arc<PinnedExternal>,
+    /// What was pinned, with the tables.
+    reads: Mutex<Vec<Read>>,
     located: Mutex<BTreeMap<String, Arc<TableDef>>>,
     /// What a CREATE statement is about to make: a name, even if it looks like a location.
     new_name: Option<String>,
@@ -84,6 +87,7 @@ impl StatementCatalog {
             catalog_name,
             pinned: Mutex::default(),
             external: Arc::default(),
+            reads: Mutex::default(),
             located: Mutex::default(),
             new_name,
             state: Mutex::default(),
@@ -102,6 +106,11 @@ impl StatementCatalog {
     /// External extents that the statement pinned.
     pub(crate) fn external_extents(&self) -> Vec<Arc<[Arc<Extent>]>> {
         self.external.lock().clone()
+    }
+
+    /// Tables that the statement read, and their extents.
+    pub(crate) fn reads(&self) -> Vec<Read> {
+        self.reads.lock().clone()
     }
 
     /// The same list, for who looks at it when all scans have ended.
@@ -199,7 +208,7 @@ impl Streams for StatementCatalog {
         let cell = Arc::clone(self.pinned.lock().entry(table.id).or_default());
         let extents = cell
             .get_or_try_init(|| async {
-                match &table.kind {
+                let extents = match &table.kind {
                     TableKind::External(source) => {
                         let describer = FileDescriber::new(
                             self.shared.object_stores.clone(),
@@ -208,11 +217,13 @@ impl Streams for StatementCatalog {
                         );
                         let extents = external::snapshot(&self.shared, source, &table.schema, &describer).await?;
                         self.external.lock().push(Arc::clone(&extents));
-                        Ok(extents)
+                        extents
                     }
-                    TableKind::Managed { .. } => self.shared.catalog.extents(table.id).await.map_err(wrap),
-                    TableKind::View { .. } => plan_err!("view \"{}\" has no extents", table.name),
-                }
+                    TableKind::Managed { .. } => self.shared.catalog.extents(table.id).await.map_err(wrap)?,
+                    TableKind::View { .. } => return plan_err!("view \"{}\" has no extents", table.name),
+                };
+                self.reads.lock().push((Arc::new(table.clone()), Arc::clone(&extents)));
+                Ok(extents)
             })
             .await?;
         Ok(Arc::clone(extents))

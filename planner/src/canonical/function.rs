@@ -51,6 +51,11 @@ impl BuiltIns {
         Ok(())
     }
 
+    /// Whether a function is built in and gives the same value for the same arguments at any time.
+    pub fn is_immutable(&self, function: &ScalarUDF) -> bool {
+        function.signature().volatility == Volatility::Immutable && self.scalar.contains_key(function.name())
+    }
+
     pub(super) fn check_aggregate(&self, function: &AggregateUDF) -> Result<(), Uncacheable> {
         let name = function.name();
         check_volatility(name, function.signature().volatility)?;

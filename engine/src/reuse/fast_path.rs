@@ -1,0 +1,132 @@
+//! [`FastPath`]: the same text with the same settings over the same snapshot is not planned again.
+//!
+//! ```text
+//!   text, settings, catalog version --> tables it read, their extents then, the entry of its answer
+//!   extents now = extents then, entry still there, rows in memory --> answer
+//! ```
+//!
+//! Keeps true   only what depends on nothing else is remembered: no function of time or luck, no table of a session, no
+//!              prepared statement. Everything that SQL can change (views, functions, tables) changes the catalog version.
+
+use std::sync::Arc;
+
+use arrow::datatypes::SchemaRef;
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::config::ConfigOptions;
+use datafusion::logical_expr::{Expr, LogicalPlan};
+use moka::sync::Cache;
+use nectarine_catalog::{CacheEntry, Extent, Fingerprint, FingerprintBuilder, TableDef};
+use nectarine_planner::canonical::BuiltIns;
+use parking_lot::Mutex;
+use tokio::sync::OnceCell;
+
+/// Statements that are remembered.
+const REMEMBERED_MAX: u64 = 10_000;
+/// Longer texts are planned each time.
+const TEXT_BYTES_MAX: usize = 64 * 1024;
+
+/// A table and the extents that a statement read of it.
+pub(crate) type Read = (Arc<TableDef>, Arc<[Arc<Extent>]>);
+
+/// What answered a statement.
+pub(crate) struct Remembered {
+    pub(crate) reads: Vec<Read>,
+    /// FP_PD of the whole answer.
+    pub(crate) root: Fingerprint,
+    /// Its columns as this statement names them.
+    pub(crate) schema: SchemaRef,
+    /// The entry, once somebody asked for it.
+    pub(crate) entry: OnceCell<Option<Arc<CacheEntry>>>,
+}
+
+impl Remembered {
+    pub(crate) fn new(reads: Vec<Read>, root: Fingerprint, schema: SchemaRef) -> Self {
+        Self { reads, root, schema, entry: OnceCell::new() }
+    }
+}
+
+/// Statements of all sessions and what answered them.
+#[derive(Clone)]
+pub(crate) struct FastPath {
+    statements: Cache<Fingerprint, Arc<Remembered>>,
+}
+
+impl Default for FastPath {
+    fn default() -> Self {
+        Self { statements: Cache::new(REMEMBERED_MAX) }
+    }
+}
+
+impl FastPath {
+    pub(crate) fn get(&self, statement: &Fingerprint) -> Option<Arc<Remembered>> {
+        self.statements.get(statement)
+    }
+
+    pub(crate) fn remember(&self, statement: Fingerprint, remembered: Remembered) {
+        self.statements.insert(statement, Arc::new(remembered));
+    }
+
+    pub(crate) fn forget(&self, statement: &Fingerprint) {
+        self.statements.invalidate(statement);
+    }
+}
+
+/// The digest of a session's settings, computed when they change.
+#[derive(Default)]
+pub(crate) struct SettingsDigest {
+    known: Mutex<Option<(Arc<ConfigOptions>, Fingerprint)>>,
+}
+
+impl SettingsDigest {
+    pub(crate) fn of(&self, config: &Arc<ConfigOptions>) -> Fingerprint {
+        let mut known = self.known.lock();
+        if let Some((same, digest)) = known.as_ref()
+            && Arc::ptr_eq(same, config)
+        {
+            return *digest;
+        }
+        let mut entries = config.entries();
+        entries.sort_by(|one, two| one.key.cmp(&two.key));
+        let digest = entries.iter().fold(FingerprintBuilder::new("settings"), |builder, entry| {
+            builder.field(&entry.key, b"").optional("value", entry.value.as_deref().map(str::as_bytes))
+        });
+        let digest = digest.finish();
+        *known = Some((Arc::clone(config), digest));
+        digest
+    }
+}
+
+/// Names a statement; `None` for those that are too long to remember.
+pub(crate) fn statement_key(text: &str, settings: &Fingerprint, catalog_version: i64) -> Option<Fingerprint> {
+    (text.len() <= TEXT_BYTES_MAX).then(|| {
+        FingerprintBuilder::new("statement")
+            .field("text", text.trim().as_bytes())
+            .field("settings", settings.as_bytes())
+            .field("catalog", &catalog_version.to_le_bytes())
+            .finish()
+    })
+}
+
+/// Whether a plan depends on its text and its tables alone.
+pub(crate) fn is_timeless(plan: &LogicalPlan, built_ins: &BuiltIns) -> bool {
+    let mut timeless = true;
+    let visited = plan.apply_with_subqueries(|node| {
+        if let LogicalPlan::TableScan(scan) = node
+            && let Some(inner) = scan.source.get_logical_plan()
+        {
+            timeless &= is_timeless(&inner, built_ins);
+        }
+        node.apply_expressions(|expr| {
+            expr.apply(|expr| {
+                timeless &= match expr {
+                    Expr::ScalarFunction(call) => built_ins.is_immutable(&call.func),
+                    Expr::ScalarVariable(..) | Expr::Placeholder(_) => false,
+                    _ => true,
+                };
+                Ok(if timeless { TreeNodeRecursion::Continue } else { TreeNodeRecursion::Stop })
+            })
+        })?;
+        Ok(if timeless { TreeNodeRecursion::Continue } else { TreeNodeRecursion::Stop })
+    });
+    timeless && visited.is_ok()
+}
