@@ -221,6 +221,7 @@ impl Settings {
     fn set(&mut self, name: &str, value: &str, source: &'static str, known: &ConfigOptions) -> Result<()> {
         let name = qualified(name);
         check_name(&name, known)?;
+        check_value(&name, value)?;
         // Tried on a copy, so that a bad value is reported with the layer that it came from.
         let layer = Self { values: BTreeMap::from([(name.clone(), (value.to_string(), source))]) };
         layer.apply(&mut known.clone())?;
@@ -270,7 +271,8 @@ pub(crate) fn check_settable(name: &str) -> Result<()> {
 /// Refuses a value that DataFusion would take as any text.
 pub(crate) fn check_value(name: &str, value: &str) -> Result<()> {
     match name {
-        "nectarine.extent_bytes_max" => parse_size(name, value, u64::MAX).map(|_| ()),
+        "nectarine.extent_bytes_max" | "nectarine.cache.entry_limit" => parse_size(name, value, u64::MAX).map(|_| ()),
+        "nectarine.reuse" => reuse_mode(value).map(|_| ()),
         _ => Ok(()),
     }
 }

@@ -5,6 +5,7 @@ mod conformance;
 mod docs;
 mod faults;
 mod processes;
+mod reuse;
 mod s3;
 mod sql;
 mod streams;

@@ -1,0 +1,203 @@
+//! Reuse as a user sees it: what is read, what is kept, what is said about it.
+
+use std::path::PathBuf;
+
+use nectarine_engine::{Receipt, Reused};
+use nectarine_tests::db::Db;
+use nectarine_tests::files;
+
+const QUERY: &str = "SELECT n % 10 AS k, count(*) AS c, sum(n) AS s FROM t GROUP BY k ORDER BY k";
+
+async fn table() -> Db {
+    let db = Db::new().await;
+    files::numbers(&db.path("t/a.parquet"), 0..200_000);
+    db.ok("CREATE EXTERNAL TABLE t STORED AS PARQUET LOCATION '{dir}/t/'").await;
+    db
+}
+
+/// Rows and receipt of a query.
+async fn ask(db: &Db, sql: &str) -> (String, Receipt) {
+    let answer = db.session().execute(sql).await.unwrap_or_else(|error| panic!("{sql}: {error}"));
+    let receipt = answer.receipt();
+    let batches = answer.collect().await.unwrap_or_else(|error| panic!("{sql}: {error}"));
+    (nectarine_tests::db::rows_text(&batches), receipt())
+}
+
+fn parts(db: &Db) -> Vec<PathBuf> {
+    let mut found = vec![];
+    let mut folders = vec![db.home().join("derived")];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).expect("a folder").flatten() {
+            match entry.path().is_dir() {
+                true => folders.push(entry.path()),
+                false => found.push(entry.path()),
+            }
+        }
+    }
+    found
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_same_query_is_answered_from_its_result() {
+    let db = table().await;
+    let (first, receipt) = ask(&db, QUERY).await;
+    assert_eq!(receipt.reused, Reused::None);
+    assert!(receipt.kept >= 1);
+    for spelling in [QUERY, &QUERY.to_lowercase(), &QUERY.replace(" t ", " t AS x ")] {
+        let (again, receipt) = ask(&db, spelling).await;
+        assert_eq!(first, again);
+        assert_eq!(receipt.reused, Reused::Exact, "{spelling}");
+    }
+    // Also in the next process.
+    let db = db.reopen().await;
+    let (again, receipt) = ask(&db, QUERY).await;
+    assert_eq!(first, again);
+    assert_eq!(receipt.reused, Reused::Exact);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_above_a_cached_prefix_is_computed() {
+    let db = table().await;
+    ask(&db, QUERY).await;
+    for sql in [
+        "SELECT n % 10 AS k, count(*) AS c, sum(n) AS s FROM t GROUP BY k ORDER BY k DESC LIMIT 2",
+        "SELECT n % 10 AS k, count(*) AS c, sum(n) AS s FROM t GROUP BY k HAVING sum(n) > 1999960000 ORDER BY k",
+        "SELECT sum(s), max(c) FROM (SELECT n % 10 AS k, count(*) AS c, sum(n) AS s FROM t GROUP BY k)",
+    ] {
+        let (rows, receipt) = ask(&db, sql).await;
+        assert_eq!(receipt.reused, Reused::Partial, "{sql}");
+        db.ok("SET nectarine.reuse = 'off'").await;
+        assert_eq!(ask(&db, sql).await.0, rows, "{sql}");
+        db.ok("SET nectarine.reuse = 'on'").await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn new_files_are_new_inputs() {
+    let db = table().await;
+    let (before, _) = ask(&db, QUERY).await;
+    files::numbers(&db.path("t/b.parquet"), 0..10);
+    let (after, receipt) = ask(&db, QUERY).await;
+    assert_eq!(receipt.reused, Reused::None);
+    assert_ne!(before, after);
+    let reasons = db.ok(&format!("EXPLAIN REUSE {}", QUERY.replace("n % 10", "n % 11"))).await;
+    assert!(reasons.contains("never seen"), "{reasons}");
+    // Back to what there was: the old result still holds.
+    std::fs::remove_file(db.path("t/b.parquet")).expect("a file can be removed");
+    let (again, receipt) = ask(&db, QUERY).await;
+    assert_eq!((again, receipt.reused), (before, Reused::Exact));
+    // And the inputs of the other one are gone again.
+    files::numbers(&db.path("t/c.parquet"), 0..10);
+    let reasons = db.ok(&format!("EXPLAIN REUSE {QUERY}")).await;
+    assert!(reasons.contains("inputs changed"), "{reasons}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn modes() {
+    let db = table().await;
+    db.ok("SET nectarine.reuse = 'read_only'").await;
+    assert_eq!(ask(&db, QUERY).await.1.kept, 0);
+    db.ok("SET nectarine.reuse = 'off'").await;
+    assert_eq!(ask(&db, QUERY).await.1.kept, 0);
+    db.ok("SET nectarine.reuse = 'on'").await;
+    assert!(ask(&db, QUERY).await.1.kept > 0);
+    db.ok("SET nectarine.reuse = 'refresh'").await;
+    let refreshed = ask(&db, QUERY).await.1;
+    assert_eq!(refreshed.reused, Reused::None);
+    assert!(refreshed.kept > 0);
+    db.ok("SET nectarine.reuse = 'check'").await;
+    ask(&db, QUERY).await;
+    let error = db.err("SET nectarine.reuse = 'sometimes'").await;
+    assert!(error.contains("on, off, read_only, refresh, check"), "{error}");
+}
+
+/// Missing, cut and flipped results are computed again, with a notice.
+#[tokio::test(flavor = "multi_thread")]
+async fn damage_is_noticed_and_mended() {
+    let db = Db::with(&[("nectarine.cache.memory", "1B")]).await;
+    files::numbers(&db.path("t/a.parquet"), 0..200_000);
+    db.ok("CREATE EXTERNAL TABLE t STORED AS PARQUET LOCATION '{dir}/t/'").await;
+    let (rows, _) = ask(&db, QUERY).await;
+    let harms: [fn(&PathBuf); 3] = [
+        |path| std::fs::remove_file(path).expect("a file can be removed"),
+        |path| std::fs::write(path, b"").expect("a file can be written"),
+        |path| {
+            let mut bytes = std::fs::read(path).expect("a file can be read");
+            let middle = bytes.len() / 2;
+            bytes[middle] ^= 1;
+            std::fs::write(path, bytes).expect("a file can be written");
+        },
+    ];
+    for harm in harms {
+        assert_eq!(ask(&db, QUERY).await.1.reused, Reused::Exact);
+        parts(&db).iter().for_each(harm);
+        let answer = db.session().execute(QUERY).await.expect("damage fails no query");
+        assert_eq!(answer.notices().len(), 2, "the answer and the groups below it");
+        let batches = answer.collect().await.expect("damage fails no query");
+        assert_eq!(nectarine_tests::db::rows_text(&batches), rows);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_wiped_store_is_harmless() {
+    let db = table().await;
+    let (rows, _) = ask(&db, QUERY).await;
+    let db = db.reopen().await;
+    std::fs::remove_dir_all(db.home().join("derived")).expect("a folder can be removed");
+    assert_eq!(ask(&db, QUERY).await.0, rows);
+    let (again, receipt) = ask(&db, QUERY).await;
+    assert_eq!((again, receipt.reused), (rows, Reused::Exact));
+}
+
+/// The same query at the same time is computed once.
+#[tokio::test(flavor = "multi_thread")]
+async fn one_computes_for_all() {
+    let db = table().await;
+    let running = (0..8).map(|_| {
+        let db = db.client();
+        tokio::spawn(async move { ask(&db, QUERY).await })
+    });
+    let mut answers = vec![];
+    for task in running.collect::<Vec<_>>() {
+        answers.push(task.await.expect("it does not die"));
+    }
+    assert!(answers.iter().all(|(rows, _)| *rows == answers[0].0));
+    let computed = answers.iter().filter(|(_, receipt)| receipt.reused == Reused::None).count();
+    assert_eq!(computed, 1);
+}
+
+/// A statement that fails above a finished prefix leaves the prefix behind.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_failed_statement_had_finished_stays() {
+    let db = table().await;
+    let groups = "SELECT n % 10 AS k, sum(n) AS s FROM t GROUP BY k";
+    db.err(&format!("SELECT k, 1 / (s % 1) FROM (SELECT * FROM ({groups}) ORDER BY s LIMIT 5)")).await;
+    for _ in 0..100 {
+        if db.ok("SELECT count(*) FROM system.cache_entries").await != "0" {
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+    assert_ne!(ask(&db, groups).await.1.reused, Reused::None);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn it_is_all_told() {
+    let db = table().await;
+    ask(&db, QUERY).await;
+    ask(&db, QUERY).await;
+    db.script(
+        "SELECT reuse, entries_used FROM system.queries WHERE sql LIKE 'SELECT n %' ORDER BY started_at;
+         -> none|0
+         -> exact|1
+         SELECT kind, rows > 0, bytes > 0, cost_ms > 0, extents FROM system.cache_entries WHERE uses > 0;
+         -> rows|true|true|true|1",
+    )
+    .await;
+    let plan = db.ok(&format!("EXPLAIN {QUERY}")).await;
+    assert!(plan.contains("CacheReadExec: entry="), "{plan}");
+    let reasons = db.ok(&format!("EXPLAIN REUSE {QUERY}")).await;
+    assert!(reasons.contains("hit: 10 rows"), "{reasons}");
+    let reasons = db.ok("EXPLAIN REUSE SELECT n, random() FROM t").await;
+    assert!(reasons.contains("uncacheable: random() gives another value each time"), "{reasons}");
+}
