@@ -108,7 +108,7 @@ pub struct QueryRecord {
     pub user_name: String,
     /// The statement's text, cut at a bound.
     pub sql: String,
-    /// `running`, `finished`, `failed`, `cancelled`.
+    /// `running`, `finished`, `failed`, `cancelled`. One that runs in a process that is gone was lost.
     pub state: String,
     /// Why it failed.
     pub error: Option<String>,
@@ -122,6 +122,8 @@ pub struct QueryRecord {
     pub bytes_scanned: Option<i64>,
     /// Time until the plan was ready.
     pub planning_ms: Option<f64>,
+    /// The process that runs it, by the name that it has in the home; not known of records of format 1.
+    pub process: Option<String>,
 }
 
 /// Why a call on a closed store fails.

@@ -48,6 +48,7 @@ impl Record {
             rows_returned: None,
             bytes_scanned: None,
             planning_ms: None,
+            process: None,
         };
         log.write(record.clone());
         let state = Mutex::new(State { record, plan: None, ended: false });

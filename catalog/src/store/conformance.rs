@@ -125,6 +125,7 @@ fn query(started_at: i64) -> QueryRecord {
         rows_returned: Some(1),
         bytes_scanned: None,
         planning_ms: Some(0.25),
+        process: Some("0198".to_owned()),
     }
 }
 
@@ -560,6 +561,7 @@ async fn the_query_log_replaces_by_id(store: &dyn MetadataStore) {
         cpu_ms: None,
         rows_returned: None,
         planning_ms: None,
+        process: None,
         ..query(5)
     };
     store.log_queries(&[running.clone(), query(1)], 10).await.expect("logged");

@@ -17,7 +17,8 @@ use super::fault::{Fault, is_busy};
 use crate::CatalogError;
 
 /// `MIGRATIONS[n]` raises version n to n + 1. Released ones never change.
-const MIGRATIONS: &[&str] = &[include_str!("../migrations/0001_first.sql")];
+const MIGRATIONS: &[&str] =
+    &[include_str!("../migrations/0001_first.sql"), include_str!("../migrations/0002_process.sql")];
 
 /// The newest version this build knows.
 pub(super) const NEWEST: i64 = MIGRATIONS.len() as i64;

@@ -8,7 +8,7 @@ use super::lane::Lane;
 use crate::QueryId;
 use crate::store::QueryRecord;
 
-/// Statements per INSERT; eleven values each stay far below what SQLite and PostgreSQL let one statement bind.
+/// Statements per INSERT; twelve values each stay far below what SQLite and PostgreSQL let one statement bind.
 const BATCH: usize = 128;
 
 pub(super) async fn log(lane: &mut Lane, queries: &[QueryRecord], keep: usize) -> Result<(), Fault> {
@@ -36,7 +36,7 @@ pub(super) async fn log(lane: &mut Lane, queries: &[QueryRecord], keep: usize) -
 pub(super) async fn list(lane: &mut Lane, limit: usize) -> Result<Vec<QueryRecord>, Fault> {
     let rows = sqlx::query(
         "SELECT query_id, started_at, user_name, sql_text, state, error, elapsed_ms, cpu_ms, rows_returned, bytes_scanned,
-                planning_ms
+                planning_ms, process
          FROM queries ORDER BY started_at DESC, query_id DESC LIMIT $1",
     )
     .bind(i64::try_from(limit).unwrap_or(i64::MAX))
@@ -48,7 +48,7 @@ pub(super) async fn list(lane: &mut Lane, limit: usize) -> Result<Vec<QueryRecor
 fn upsert(queries: &[QueryRecord]) -> QueryBuilder<Sqlite> {
     let mut insert = QueryBuilder::new(
         "INSERT INTO queries (query_id, started_at, user_name, sql_text, state, error, elapsed_ms, cpu_ms, rows_returned,
-                              bytes_scanned, planning_ms) ",
+                              bytes_scanned, planning_ms, process) ",
     );
     insert.push_values(queries, |mut row, query| {
         row.push_bind(query.query_id.to_string())
@@ -61,13 +61,14 @@ fn upsert(queries: &[QueryRecord]) -> QueryBuilder<Sqlite> {
             .push_bind(query.cpu_ms)
             .push_bind(query.rows_returned)
             .push_bind(query.bytes_scanned)
-            .push_bind(query.planning_ms);
+            .push_bind(query.planning_ms)
+            .push_bind(&query.process);
     });
     insert.push(
         " ON CONFLICT (query_id) DO UPDATE SET started_at = excluded.started_at, user_name = excluded.user_name,
           sql_text = excluded.sql_text, state = excluded.state, error = excluded.error, elapsed_ms = excluded.elapsed_ms,
           cpu_ms = excluded.cpu_ms, rows_returned = excluded.rows_returned, bytes_scanned = excluded.bytes_scanned,
-          planning_ms = excluded.planning_ms",
+          planning_ms = excluded.planning_ms, process = excluded.process",
     );
     insert
 }
@@ -86,5 +87,6 @@ fn read(row: &SqliteRow) -> Result<QueryRecord, Fault> {
         rows_returned: row.try_get(8)?,
         bytes_scanned: row.try_get(9)?,
         planning_ms: row.try_get(10)?,
+        process: row.try_get(11)?,
     })
 }
