@@ -6,13 +6,16 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use arrow::datatypes::Schema;
+use datafusion::catalog::information_schema::INFORMATION_SCHEMA;
 use datafusion::common::TableReference;
-use datafusion::execution::SendableRecordBatchStream;
 use datafusion::execution::context::SessionState;
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::logical_expr::dml::CopyTo;
 use datafusion::logical_expr::{DdlStatement, LogicalPlan, Statement as PlanStatement, WriteOp};
-use datafusion::physical_plan::{EmptyRecordBatchStream, execute_stream};
+use datafusion::physical_plan::{EmptyRecordBatchStream, ExecutionPlan, execute_stream};
 use datafusion::prelude::SessionContext;
 use datafusion::sql::parser::Statement as DFStatement;
+use nectarine_catalog::TableKind;
 use nectarine_planner::sql::Statement;
 use sqlparser::ast;
 
@@ -22,7 +25,9 @@ use crate::record::Record;
 use crate::rows::RecordedStream;
 use crate::session::Session;
 use crate::statement::{Planning, StatementCatalog};
-use crate::{Answer, AnswerKind, EngineError, ErrorKind, Notice, Result, copy_from, ddl, settings, show};
+use crate::{
+    Answer, AnswerKind, EngineError, ErrorKind, Notice, Result, copy_from, copy_to, ddl, settings, show, system,
+};
 
 /// One statement and what it runs with.
 pub(crate) struct StatementRun<'a> {
@@ -66,21 +71,40 @@ impl StatementRun<'_> {
                 _ => {}
             }
         }
+        if let DFStatement::CopyTo(copy) = &statement {
+            copy_to::check(copy, self.state)?;
+        }
         let plan = Box::pin(self.state.statement_to_plan(statement)).await?;
         self.plan(plan).await
+    }
+
+    /// Only tables take rows.
+    fn check_insert(&self, reference: &TableReference) -> Result<()> {
+        let name = self.table_name(reference)?;
+        let refused = |what: &str, name: &str| {
+            Err(EngineError::new(ErrorKind::Unsupported, format!("cannot insert into {what} \"{name}\"")))
+        };
+        if name.schema == system::SCHEMA || name.schema == INFORMATION_SCHEMA {
+            return refused("system table", &name.to_string());
+        }
+        match self.catalog.view.tables.get(&name).map(|table| &table.kind) {
+            Some(TableKind::View { .. }) => refused("view", &name.name),
+            _ => Ok(()),
+        }
     }
 
     async fn plan(&self, plan: LogicalPlan) -> Result<Answer> {
         match plan {
             LogicalPlan::Ddl(statement) => self.ddl(statement).await,
             LogicalPlan::Dml(ref dml) => {
+                self.check_insert(&dml.table_name)?;
                 let tag = match dml.op {
                     WriteOp::Insert(_) => "INSERT",
                     _ => return Err(EngineError::new(ErrorKind::Unsupported, "tables are append-only")),
                 };
                 self.written(plan, tag, false).await
             }
-            LogicalPlan::Copy(_) => self.written(plan, "COPY", true).await,
+            LogicalPlan::Copy(copy) => self.copied(copy).await,
             LogicalPlan::Statement(statement) => self.statement(statement),
             plan => self.rows(plan).await,
         }
@@ -213,6 +237,20 @@ impl StatementRun<'_> {
     /// go into a table are looked at before they are committed, because afterwards it would be too late.
     async fn written(&self, plan: LogicalPlan, tag: &str, verify: bool) -> Result<Answer> {
         let stream = self.stream(plan, verify).await?;
+        self.counted(stream, tag).await
+    }
+
+    /// Rows into files.
+    async fn copied(&self, mut copy: CopyTo) -> Result<Answer> {
+        let place = copy_to::locate(&self.catalog.shared, self.state, &mut copy)?;
+        let physical = Box::pin(self.state.create_physical_plan(&LogicalPlan::Copy(copy))).await?;
+        let context = place.context(self.state);
+        let stream = self.run_plan(physical, context, true, |stream| place.told(stream))?;
+        self.counted(stream, "COPY").await
+    }
+
+    /// Reads the number of rows that were written.
+    async fn counted(&self, stream: SendableRecordBatchStream, tag: &str) -> Result<Answer> {
         let schema = stream.schema();
         let batches = datafusion::physical_plan::common::collect(stream).await?;
         let stream = datafusion::physical_plan::memory::MemoryStream::try_new(batches, schema, None)?;
@@ -222,10 +260,21 @@ impl StatementRun<'_> {
 
     async fn stream(&self, plan: LogicalPlan, verify: bool) -> Result<SendableRecordBatchStream> {
         let physical = Box::pin(self.state.create_physical_plan(&plan)).await?;
+        self.run_plan(physical, self.state.task_ctx(), verify, |stream| stream)
+    }
+
+    /// Starts a plan; `told` sees its rows before they are recorded.
+    fn run_plan(
+        &self,
+        physical: Arc<dyn ExecutionPlan>,
+        context: Arc<TaskContext>,
+        verify: bool,
+        told: impl FnOnce(SendableRecordBatchStream) -> SendableRecordBatchStream,
+    ) -> Result<SendableRecordBatchStream> {
         self.record.planned(&physical);
         self.progress.running(&physical);
         tracing::debug!(planning_ms = self.started.elapsed().as_secs_f64() * 1000.0, "planned");
-        let stream = execute_stream(physical, self.state.task_ctx())?;
+        let stream = told(execute_stream(physical, context)?);
         let verify = verify && options(self.state.config_options()).verify_extents;
         let catalog = verify.then(|| Arc::clone(self.catalog));
         let planning = Arc::clone(self.planning);
