@@ -49,6 +49,15 @@ pub(crate) enum Place {
 impl Location {
     /// Understands what a user wrote; relative paths start at `base_dir`.
     pub fn parse(text: &str, base_dir: &Path) -> Result<Self> {
+        Self::understand(text, base_dir, true)
+    }
+
+    /// The same for a place that is about to be written: `*` is a letter like any other.
+    pub fn parse_name(text: &str, base_dir: &Path) -> Result<Self> {
+        Self::understand(text, base_dir, false)
+    }
+
+    fn understand(text: &str, base_dir: &Path, wild: bool) -> Result<Self> {
         let invalid =
             |detail: &str| CatalogError::InvalidLocation { location: text.to_owned(), detail: detail.to_owned() };
         if text.trim().is_empty() {
@@ -58,7 +67,7 @@ impl Location {
             return Err(invalid("it holds a zero byte"));
         }
         match split_scheme(text) {
-            None => Self::parse_path(text, base_dir),
+            None => Self::parse_path(text, base_dir, wild),
             Some((scheme, rest)) if scheme.eq_ignore_ascii_case("file") => {
                 let path = rest.strip_prefix("localhost").unwrap_or(rest);
                 if !path.starts_with('/') {
@@ -67,13 +76,14 @@ impl Location {
                 Self::parse_path(
                     &decode_percent(path).ok_or_else(|| invalid("%XX does not decode to UTF-8"))?,
                     base_dir,
+                    wild,
                 )
             }
-            Some((scheme, rest)) => Self::parse_url(text, scheme, rest),
+            Some((scheme, rest)) => Self::parse_url(text, scheme, rest, wild),
         }
     }
 
-    fn parse_path(text: &str, base_dir: &Path) -> Result<Self> {
+    fn parse_path(text: &str, base_dir: &Path, wild: bool) -> Result<Self> {
         let expanded = expand_home(text);
         let absolute = normalize(&base_dir.join(&expanded));
         let Some(absolute_text) = absolute.to_str() else {
@@ -90,7 +100,10 @@ impl Location {
         }
         let store = Url::parse("file:///")
             .map_err(|error| CatalogError::InvalidLocation { location: text.to_owned(), detail: error.to_string() })?;
-        let glob = if absolute.symlink_metadata().is_ok() { None } else { Glob::parse(&absolute_text[1..], text)? };
+        let glob = match wild && absolute.symlink_metadata().is_err() {
+            true => Glob::parse(&absolute_text[1..], text)?,
+            false => None,
+        };
         let place = match &glob {
             None => absolute,
             Some(glob) => Path::new("/").join(glob.fixed_prefix().join("/")),
@@ -98,7 +111,7 @@ impl Location {
         Ok(Self { text: canonical, store, place: Place::Local(place), glob, folder })
     }
 
-    fn parse_url(text: &str, scheme: &str, rest: &str) -> Result<Self> {
+    fn parse_url(text: &str, scheme: &str, rest: &str, wild: bool) -> Result<Self> {
         let invalid = |detail: String| CatalogError::InvalidLocation { location: text.to_owned(), detail };
         let scheme = scheme.to_ascii_lowercase();
         if !KNOWN_SCHEMES.split(", ").any(|known| known == scheme) {
@@ -115,7 +128,7 @@ impl Location {
         }
         let folder = key.is_empty() || key.ends_with('/');
         // No host lists what it has over plain HTTP, so there `*` is a letter like any other.
-        let glob = if http { None } else { Glob::parse_encoded(key, text)? };
+        let glob = if http || !wild { None } else { Glob::parse_encoded(key, text)? };
         let key = match &glob {
             Some(glob) => glob.fixed_prefix().join("/"),
             None => decode_percent(key).ok_or_else(|| invalid("%XX does not decode to UTF-8".to_owned()))?,
@@ -297,6 +310,17 @@ mod tests {
         std::fs::write(folder.path().join("x[1].csv"), "").unwrap();
         assert!(!Location::parse("x[1].csv", folder.path()).unwrap().is_glob());
         assert!(Location::parse("x[2].csv", folder.path()).unwrap().is_glob());
+    }
+
+    #[test]
+    fn a_name_is_never_a_glob() {
+        for (text, expected) in
+            [("a[1]/*.csv", "/base/a[1]/*.csv"), ("s3://bucket/{a,b}?.csv", "s3://bucket/{a,b}?.csv")]
+        {
+            let location = Location::parse_name(text, Path::new("/base")).unwrap();
+            assert!(!location.is_glob(), "{text}");
+            assert_eq!(location.fixed_prefix(), expected);
+        }
     }
 
     #[test]

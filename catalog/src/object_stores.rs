@@ -6,6 +6,8 @@
 //!              own, which only differs in its password (`s3://:1f0c..@bucket/`), because DataFusion finds stores by URL.
 //! Caveats      the environment is read when a store is built, not later.
 
+mod steady;
+
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -23,10 +25,14 @@ use object_store::{ClientConfigKey, ClientOptions, ObjectStore, RetryConfig};
 use parking_lot::RwLock;
 use url::{Position, Url};
 
+pub use self::steady::SteadyStore;
 use crate::{CatalogError, FingerprintBuilder, Result};
 
 /// What people may write before `://`, for error messages.
 pub(crate) const KNOWN_SCHEMES: &str = "file, s3, s3a, gs, gcs, az, adl, azure, abfs, abfss, http, https, memory";
+
+/// An option of ours: how often a request is tried again.
+const MAX_RETRIES: &str = "max_retries";
 
 /// Object stores by scheme and authority; clones share what was built.
 #[derive(Clone, Default)]
@@ -108,6 +114,12 @@ pub fn store_url(url: &Url) -> Result<Url> {
         .map_err(|error| invalid(url, error.to_string()))
 }
 
+/// Whether an option is meant for an object store (`aws.region`, ..) rather than for who reads or writes files.
+pub fn is_store_option(key: &str) -> bool {
+    let kinds = [Kind::Amazon, Kind::Google, Kind::Azure];
+    kinds.iter().filter_map(|kind| kind.option_prefix()).any(|prefix| key.starts_with(prefix))
+}
+
 /// A location without the name that [`ObjectStores::with_options`] gave to a table's own store: what the file is,
 /// whatever it was read with.
 pub fn plain_location(location: &str) -> Cow<'_, str> {
@@ -177,7 +189,7 @@ fn build(url: &Url, options: &[(&str, &str)]) -> Result<Arc<dyn ObjectStore>> {
     let mut plain = url.clone();
     let _no_authority = plain.set_password(None);
     let built: Result<Arc<dyn ObjectStore>, object_store::Error> = match kind {
-        Kind::Local => Ok(Arc::new(LocalFileSystem::new())),
+        Kind::Local => Ok(Arc::new(SteadyStore::new(Arc::new(LocalFileSystem::new())))),
         Kind::Memory => Ok(Arc::new(InMemory::new())),
         Kind::Amazon => amazon(&plain, options)?.build().map(|store| Arc::new(store) as _),
         Kind::Google => google(&plain, options)?.build().map(|store| Arc::new(store) as _),
@@ -185,7 +197,7 @@ fn build(url: &Url, options: &[(&str, &str)]) -> Result<Arc<dyn ObjectStore>> {
         Kind::Http => HttpBuilder::new()
             .with_url(key(url))
             .with_client_options(ClientOptions::new().with_allow_http(url.scheme() == "http"))
-            .with_retry(retry())
+            .with_retry(retry(url, options)?)
             .build()
             .map(|store| Arc::new(store) as _),
     };
@@ -197,13 +209,18 @@ fn build(url: &Url, options: &[(&str, &str)]) -> Result<Arc<dyn ObjectStore>> {
 }
 
 /// People wait for the first answer: the library's own three minutes of retries look like a hang.
-fn retry() -> RetryConfig {
-    RetryConfig { max_retries: 6, retry_timeout: Duration::from_secs(30), ..RetryConfig::default() }
+fn retry(url: &Url, options: &[(&str, &str)]) -> Result<RetryConfig> {
+    let mut retry = RetryConfig { max_retries: 6, retry_timeout: Duration::from_secs(30), ..RetryConfig::default() };
+    if let Some((_, value)) = options.iter().find(|(name, _)| *name == MAX_RETRIES) {
+        let detail = || format!("option \"{MAX_RETRIES}\" is a number, not \"{value}\"");
+        retry.max_retries = value.parse().map_err(|_| invalid(url, detail()))?;
+    }
+    Ok(retry)
 }
 
 fn amazon(url: &Url, options: &[(&str, &str)]) -> Result<AmazonS3Builder> {
-    let mut builder = AmazonS3Builder::from_env().with_retry(retry());
-    for (name, value) in options {
+    let mut builder = AmazonS3Builder::from_env().with_retry(retry(url, options)?);
+    for (name, value) in options.iter().filter(|(name, _)| *name != MAX_RETRIES) {
         builder = builder.with_config(option_key::<AmazonS3ConfigKey>(url, "aws", name)?, *value);
     }
     let endpoints = [AmazonS3ConfigKey::S3Endpoint, AmazonS3ConfigKey::Endpoint];
@@ -219,8 +236,8 @@ fn amazon(url: &Url, options: &[(&str, &str)]) -> Result<AmazonS3Builder> {
 }
 
 fn google(url: &Url, options: &[(&str, &str)]) -> Result<GoogleCloudStorageBuilder> {
-    let mut builder = GoogleCloudStorageBuilder::from_env().with_retry(retry());
-    for (name, value) in options {
+    let mut builder = GoogleCloudStorageBuilder::from_env().with_retry(retry(url, options)?);
+    for (name, value) in options.iter().filter(|(name, _)| *name != MAX_RETRIES) {
         let name = if *name == "application_credentials_path" { "application_credentials" } else { name };
         builder = builder.with_config(option_key::<GoogleConfigKey>(url, "google", name)?, *value);
     }
@@ -229,8 +246,8 @@ fn google(url: &Url, options: &[(&str, &str)]) -> Result<GoogleCloudStorageBuild
 }
 
 fn azure(url: &Url, options: &[(&str, &str)]) -> Result<MicrosoftAzureBuilder> {
-    let mut builder = MicrosoftAzureBuilder::from_env().with_retry(retry());
-    for (name, value) in options {
+    let mut builder = MicrosoftAzureBuilder::from_env().with_retry(retry(url, options)?);
+    for (name, value) in options.iter().filter(|(name, _)| *name != MAX_RETRIES) {
         builder = builder.with_config(option_key::<AzureConfigKey>(url, "azure", name)?, *value);
     }
     Ok(builder.with_url(url.as_str()))

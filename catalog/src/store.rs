@@ -160,7 +160,7 @@ pub struct QueryRecord {
     pub user_name: String,
     /// The statement's text, cut at a bound.
     pub sql: String,
-    /// `running`, `finished`, `failed`, `cancelled`.
+    /// `running`, `finished`, `failed`, `cancelled`. One that runs in a process that is gone was lost.
     pub state: String,
     /// Why it failed.
     pub error: Option<String>,
@@ -180,6 +180,8 @@ pub struct QueryRecord {
     pub entries_used: Option<i64>,
     /// What that saved.
     pub saved_ms: Option<f64>,
+    /// The process that runs it, by the name that it has in the home; not known of records of format 1.
+    pub process: Option<String>,
 }
 
 /// Why a call on a closed store fails.

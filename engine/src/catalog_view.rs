@@ -4,6 +4,7 @@
 //! serves again: one cheap read tells.
 
 use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use datafusion::execution::FunctionRegistry;
@@ -17,6 +18,7 @@ use nectarine_planner::sql::{self, ParseOptions, Statement};
 use parking_lot::Mutex;
 use sqlparser::ast;
 use tokio::sync::OnceCell;
+use url::Url;
 
 use crate::{EngineError, ErrorKind};
 
@@ -86,15 +88,18 @@ type Pinned = (i64, Arc<[Arc<Extent>]>);
 #[derive(Debug)]
 pub(crate) struct CatalogCache {
     store: Arc<dyn MetadataStore>,
+    /// The folder of all managed tables.
+    folder: PathBuf,
     view: Mutex<Arc<CatalogView>>,
     extents: Mutex<HashMap<TableId, Pinned>>,
 }
 
 impl CatalogCache {
-    pub(crate) fn new(store: Arc<dyn MetadataStore>) -> Self {
+    /// `folder` is the one that holds the folders of managed tables.
+    pub(crate) fn new(store: Arc<dyn MetadataStore>, folder: PathBuf) -> Self {
         // No committed version is negative, so the first statement loads.
         let none = CatalogView { version: -1, ..CatalogView::default() };
-        Self { store, view: Mutex::new(Arc::new(none)), extents: Mutex::default() }
+        Self { store, folder, view: Mutex::new(Arc::new(none)), extents: Mutex::default() }
     }
 
     /// What is committed now.
@@ -124,7 +129,9 @@ impl CatalogCache {
         {
             return Ok(extents);
         }
-        let extents: Arc<[Arc<Extent>]> = self.store.extents(id).await?.into_iter().map(Arc::new).collect();
+        let folder = self.folder.join(id.to_string());
+        let stored = self.store.extents(id).await?;
+        let extents: Arc<[Arc<Extent>]> = stored.into_iter().map(|extent| Arc::new(here(extent, &folder))).collect();
         // No extents may mean no rows, or that the table was dropped since the statement began.
         if extents.is_empty() {
             let view = self.view.lock().tables.values().find(|table| table.id == id).cloned();
@@ -136,4 +143,15 @@ impl CatalogCache {
         self.extents.lock().insert(id, (version, Arc::clone(&extents)));
         Ok(extents)
     }
+}
+
+/// The extent where it is now: its home may have been moved, or copied, since it was written.
+fn here(mut extent: Extent, folder: &Path) -> Extent {
+    let name = extent.location.rsplit('/').next().unwrap_or_default();
+    if let Ok(location) = Url::from_file_path(folder.join(name))
+        && location.as_str() != &*extent.location
+    {
+        extent.location = Arc::from(location.as_str());
+    }
+    extent
 }

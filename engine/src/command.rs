@@ -6,14 +6,16 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use arrow::datatypes::{Schema, SchemaRef};
+use datafusion::catalog::information_schema::INFORMATION_SCHEMA;
 use datafusion::common::TableReference;
-use datafusion::execution::SendableRecordBatchStream;
 use datafusion::execution::context::SessionState;
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::logical_expr::dml::CopyTo;
 use datafusion::logical_expr::{DdlStatement, LogicalPlan, Statement as PlanStatement, WriteOp};
 use datafusion::physical_plan::{EmptyRecordBatchStream, execute_stream};
 use datafusion::prelude::SessionContext;
 use datafusion::sql::parser::Statement as DFStatement;
-use nectarine_catalog::Fingerprint;
+use nectarine_catalog::{Fingerprint, TableKind};
 use nectarine_planner::reuse::Findings;
 use nectarine_planner::sql::Statement;
 use sqlparser::ast;
@@ -25,7 +27,9 @@ use crate::reuse::{self, ReceiptSlot, StatementReuse};
 use crate::rows::{Ending, RecordedStream, Remember};
 use crate::session::Session;
 use crate::statement::{Planning, StatementCatalog};
-use crate::{Answer, AnswerKind, EngineError, ErrorKind, Notice, Result, copy_from, ddl, settings, show};
+use crate::{
+    Answer, AnswerKind, EngineError, ErrorKind, Notice, Result, copy_from, copy_to, ddl, settings, show, system,
+};
 
 /// One statement and what it runs with.
 pub(crate) struct StatementRun<'a> {
@@ -72,21 +76,40 @@ impl StatementRun<'_> {
                 _ => {}
             }
         }
+        if let DFStatement::CopyTo(copy) = &statement {
+            copy_to::check(copy, self.state)?;
+        }
         let plan = Box::pin(self.state.statement_to_plan(statement)).await?;
         self.plan(plan).await
+    }
+
+    /// Only tables take rows.
+    fn check_insert(&self, reference: &TableReference) -> Result<()> {
+        let name = self.table_name(reference)?;
+        let refused = |what: &str, name: &str| {
+            Err(EngineError::new(ErrorKind::Unsupported, format!("cannot insert into {what} \"{name}\"")))
+        };
+        if name.schema == system::SCHEMA || name.schema == INFORMATION_SCHEMA {
+            return refused("system table", &name.to_string());
+        }
+        match self.catalog.view.tables.get(&name).map(|table| &table.kind) {
+            Some(TableKind::View { .. }) => refused("view", &name.name),
+            _ => Ok(()),
+        }
     }
 
     async fn plan(&self, plan: LogicalPlan) -> Result<Answer> {
         match plan {
             LogicalPlan::Ddl(statement) => self.ddl(statement).await,
             LogicalPlan::Dml(ref dml) => {
+                self.check_insert(&dml.table_name)?;
                 let tag = match dml.op {
                     WriteOp::Insert(_) => "INSERT",
                     _ => return Err(EngineError::new(ErrorKind::Unsupported, "tables are append-only")),
                 };
                 self.written(plan, tag, false).await
             }
-            LogicalPlan::Copy(_) => self.written(plan, "COPY", true).await,
+            LogicalPlan::Copy(copy) => self.copied(copy).await,
             LogicalPlan::Statement(statement) => self.statement(statement),
             plan => self.rows(plan).await,
         }
@@ -220,6 +243,19 @@ impl StatementRun<'_> {
     /// go into a table are looked at before they are committed, because afterwards it would be too late.
     async fn written(&self, plan: LogicalPlan, tag: &str, verify: bool) -> Result<Answer> {
         let running = self.start(plan, verify, false).await?;
+        self.counted(running, tag).await
+    }
+
+    /// Rows into files.
+    async fn copied(&self, mut copy: CopyTo) -> Result<Answer> {
+        let place = copy_to::locate(&self.catalog.shared, self.state, &mut copy)?;
+        let context = place.context(self.state);
+        let running = self.start_in(LogicalPlan::Copy(copy), context, true, false, |stream| place.told(stream)).await?;
+        self.counted(running, "COPY").await
+    }
+
+    /// Reads the number of rows that were written.
+    async fn counted(&self, running: Running, tag: &str) -> Result<Answer> {
         let schema = running.stream.schema();
         let batches = datafusion::physical_plan::common::collect(running.stream).await?;
         let stream = datafusion::physical_plan::memory::MemoryStream::try_new(batches, schema, None)?;
@@ -254,13 +290,25 @@ impl StatementRun<'_> {
     }
 
     async fn start(&self, plan: LogicalPlan, verify: bool, is_query: bool) -> Result<Running> {
+        self.start_in(plan, self.state.task_ctx(), verify, is_query, |stream| stream).await
+    }
+
+    /// Starts a plan; `told` sees its rows before they are recorded.
+    async fn start_in(
+        &self,
+        plan: LogicalPlan,
+        context: Arc<TaskContext>,
+        verify: bool,
+        is_query: bool,
+        told: impl FnOnce(SendableRecordBatchStream) -> SendableRecordBatchStream,
+    ) -> Result<Running> {
         let shared = &self.session.inner.shared;
         let planned = StatementReuse::new(&shared.reuse, self.state)?.plan(&plan, is_query).await?;
         self.record.planned(&planned.plan);
         self.progress.running(&planned.plan);
         tracing::debug!(planning_ms = self.started.elapsed().as_secs_f64() * 1000.0, "planned");
         let mut keeping = planned.keeping;
-        let mut stream = execute_stream(planned.plan, self.state.task_ctx())?;
+        let mut stream = told(execute_stream(planned.plan, context)?);
         if let Some(keeping) = &mut keeping {
             keeping.describe(&crate::redact::redact(self.text));
             stream = keeping.tee(stream);

@@ -19,6 +19,7 @@ use nectarine_planner::reuse::ReusePrefixes;
 
 use crate::catalog_view::CatalogCache;
 use crate::home::Home;
+use crate::only_views::OnlyViews;
 use crate::query_log::QueryLog;
 use crate::reuse::{CacheAdmin, Reuse};
 use crate::session::Session;
@@ -150,6 +151,7 @@ impl EngineBuilder {
             .with_config(config)
             .with_runtime_env(runtime)
             .with_default_features()
+            .with_analyzer_rule(Arc::new(OnlyViews))
             .with_physical_optimizer_rules(rules);
         if let Some(extend) = self.extend {
             builder = extend(builder);
@@ -157,9 +159,10 @@ impl EngineBuilder {
         let template = builder.build();
 
         let tracker = ExtentTracker::new(Arc::clone(&store), object_stores.clone(), Arc::new(SystemClock));
-        let log = QueryLog::start(Arc::clone(&store), options(template.config_options()).query_log_keep);
+        let log =
+            QueryLog::start(Arc::clone(&store), options(template.config_options()).query_log_keep, &home.process());
         sweep::spawn(home.tables(), Arc::clone(&store));
-        let catalog = CatalogCache::new(Arc::clone(&store));
+        let catalog = CatalogCache::new(Arc::clone(&store), home.tables());
         let reuse = Reuse::open(&home, Arc::clone(&store), &options(template.config_options())).await?;
         let shared = Shared { store, object_stores, tracker, catalog, log, reuse, settings, template, home };
         Ok(Engine { shared: Arc::new(shared) })

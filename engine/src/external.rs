@@ -13,7 +13,7 @@ use datafusion::execution::context::SessionState;
 use datafusion::logical_expr::CreateExternalTable;
 use nectarine_catalog::{
     CatalogError, Extent, ExtentReader, ExternalSource, FileFormatKind, FileKind, ListedFile, Location, TableDef,
-    TableId, TableKind, TableName, infer_partition_columns, list,
+    TableId, TableKind, TableName, infer_partition_columns, list, list_partitioned,
 };
 use nectarine_executor::{infer_schema, reader_options};
 
@@ -254,13 +254,22 @@ async fn discover(
         Err(CatalogError::NoFiles { .. } | CatalogError::Location { .. }) if declared.is_some() => vec![],
         Err(error) => return Err(wrap(error)),
     };
-    check_partitions(source, &location, &files)?;
-    if let Some(schema) = declared {
+    if let Some(schema) = &declared {
         for column in &source.partition_columns {
             if schema.field_with_name(column).is_err() {
                 return plan_err!("partition column \"{column}\" is not among the columns of the table");
             }
         }
+    }
+    check_partitions(source, &location, &files)?;
+    if !source.partition_columns.is_empty() && !files.is_empty() {
+        // Each file must have a value for each, be it above the location.
+        let columns = &source.partition_columns;
+        list_partitioned(&shared.object_stores, &location, source.format, &source.options, columns)
+            .await
+            .map_err(wrap)?;
+    }
+    if let Some(schema) = declared {
         let is_partition = |field: &&FieldRef| source.partition_columns.contains(field.name());
         let in_files = schema.fields().iter().filter(|field| !is_partition(field)).cloned();
         let in_paths = source.partition_columns.iter().filter_map(|name| schema.field_with_name(name).ok());

@@ -16,6 +16,7 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path as FsPath, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use arrow::array::{ArrayRef, AsArray, RecordBatch, StringArray};
 use arrow::compute::{CastOptions, cast_with_options};
@@ -26,7 +27,6 @@ use datafusion::common::parsers::CompressionTypeVariant;
 use datafusion::common::{DataFusionError, Result, exec_err, internal_err, plan_err};
 use datafusion::datasource::listing::ListingTableUrl;
 use datafusion::datasource::physical_plan::{FileGroup, FileOutputMode, FileSinkConfig};
-use datafusion::execution::object_store::ObjectStoreRegistry;
 use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::logical_expr::dml::InsertOp;
@@ -35,32 +35,40 @@ use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan};
 use datafusion_datasource::sink::{DataSink, DataSinkExec};
 use futures::StreamExt;
-use futures::stream::BoxStream;
 use nectarine_catalog::{ExternalSource, FileFormatKind, Location, TableDef, object_path};
 use nectarine_executor::{ExecutorError, compression_of, file_format, is_null_text, reader_options};
-use object_store::path::Path;
-use object_store::{
-    CopyOptions, Error as StoreError, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore,
-    ObjectStoreExt, PutMultipartOptions, PutOptions, PutPayload, PutResult, Result as StoreResult, UploadPart,
-};
+use object_store::{ObjectStore, ObjectStoreExt};
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
-use url::Url;
 use uuid::Uuid;
 
 use crate::engine::Shared;
+use crate::holding_store::{Content, Held, HoldingStore, OneStore, join};
+use crate::home::{LOCK, is_free};
+use crate::managed::Sources;
+use crate::noting_store::{FirstFault, NotingStore};
 use crate::statement::wrap;
+use crate::sweep::older_than;
 
 /// How Hive writes NULL in a path.
 const NULL: &str = "__HIVE_DEFAULT_PARTITION__";
 
-/// The plan that writes new files into the folder of an external table.
+/// How the names of folders with unfinished files begin.
+const HIDDEN: &str = ".nectarine-";
+/// How long such a folder stays after its process died.
+const ABANDONED_GRACE: Duration = Duration::from_secs(600);
+/// How long one stays whose process cannot be asked.
+const UNLOCKED_GRACE: Duration = Duration::from_secs(24 * 3600);
+
+/// The plan that writes new files into the folder of an external table. `sources` are looked at again before any file
+/// appears.
 pub(crate) async fn plan(
     shared: &Shared,
     state: &dyn Session,
     source: &ExternalSource,
     table: &TableDef,
     input: Arc<dyn ExecutionPlan>,
+    sources: Sources,
 ) -> Result<Arc<dyn ExecutionPlan>> {
     let location = Location::parse(&source.location, &std::env::current_dir()?).map_err(wrap)?;
     let local = location.is_local().then(|| PathBuf::from(location.fixed_prefix()));
@@ -125,6 +133,7 @@ pub(crate) async fn plan(
         local,
         location: source.location.clone(),
         ending: ending(source, compression),
+        sources,
     };
     Ok(Arc::new(DataSinkExec::new(input, Arc::new(sink), None)))
 }
@@ -169,6 +178,8 @@ struct FolderSink {
     /// The folder, as people know it.
     location: String,
     ending: String,
+    /// Where the rows come from.
+    sources: Sources,
 }
 
 impl DisplayAs for FolderSink {
@@ -208,15 +219,15 @@ impl FolderSink {
             None => None,
         };
         let name = staging.as_ref().map_or("", |staging| staging.name.as_str());
+        let fault = FirstFault::default();
         let held = Arc::new(Held {
-            store: Arc::clone(&self.store),
+            store: Arc::new(NotingStore::new(Arc::clone(&self.store), fault.clone())),
             base: join(&self.key, name),
             ending: self.ending.clone(),
             files: Mutex::default(),
-            fault: Mutex::default(),
+            fault,
         });
-        let written = self.write(data, &context, &held, &stop).await;
-        let done = match written {
+        let done = match self.write(data, &context, &held, &stop).await {
             Ok(rows) if rows > 0 && !stop.is_cancelled() => self.commit(&held, staging.as_ref()).await.map(|()| rows),
             rows => rows,
         };
@@ -258,7 +269,7 @@ impl FolderSink {
         if let Some(error) = first.lock().take() {
             return Err(error);
         }
-        match (held.fault.lock().take(), written) {
+        match (held.fault.take(), written) {
             (Some(fault), _) => Err(self.fault(fault)),
             (None, Err(error)) => Err(self.fault(error)),
             (None, Ok(rows)) => Ok(rows),
@@ -290,6 +301,8 @@ impl FolderSink {
 
     /// Makes all files part of the folder, or none.
     async fn commit(&self, held: &Held, staging: Option<&Staging>) -> Result<()> {
+        // Rows of a file that changed while it was read must not become part of the table.
+        self.sources.look_again().await?;
         let files = std::mem::take(&mut *held.files.lock());
         if files.iter().any(|file| !file.whole) {
             *held.files.lock() = files;
@@ -302,16 +315,15 @@ impl FolderSink {
                 held.files.lock().push(file);
                 continue;
             }
-            let path = held.path(&file.target);
-            let result = match (&path, &mut file.content) {
-                (Ok(path), Content::Small(payload)) => self.store.put(path, payload.clone()).await.map(|_| ()),
+            let result = match (held.path(&file.target), &mut file.content) {
+                (Ok(path), Content::Small(payload)) => held.store.put(&path, payload.clone()).await.map(|_| ()),
                 (Ok(_), Content::Large(upload)) => upload.complete().await.map(|_| ()),
-                (Err(error), _) => Err(error_like(error)),
+                (Err(error), _) => Err(error),
             };
             match result {
                 Ok(()) => ended.push(file.target),
                 Err(error) => {
-                    fault = Some(error);
+                    fault = Some(held.fault.take().unwrap_or(error));
                     held.files.lock().push(file);
                 }
             }
@@ -340,24 +352,60 @@ impl FolderSink {
     }
 }
 
-/// A hidden folder within the table's, so that renaming stays on one file system. Removed when dropped.
+/// A hidden folder within the table's, so that renaming stays on one file system. Removed when dropped; what a killed
+/// process leaves goes when someone else inserts.
 struct Staging {
     name: String,
     path: PathBuf,
     folder: PathBuf,
+    /// Held while the folder is in use. Not every file system has locks.
+    lock: Option<File>,
 }
 
 impl Staging {
     fn create(folder: &FsPath) -> io::Result<Self> {
-        let name = format!(".nectarine-{}", Uuid::now_v7().as_simple());
+        let name = format!("{HIDDEN}{}", Uuid::now_v7().as_simple());
         let path = folder.join(&name);
         fs::create_dir_all(&path)?;
-        Ok(Self { name, path, folder: folder.to_path_buf() })
+        let mut staging = Self { name, path, folder: folder.to_path_buf(), lock: None };
+        let lock = File::create_new(staging.path.join(LOCK))?;
+        if let Err(error) = lock.try_lock() {
+            tracing::debug!(path = %staging.path.display(), %error, "cannot lock the folder of an INSERT");
+        }
+        staging.lock = Some(lock);
+        sweep(folder);
+        Ok(staging)
+    }
+}
+
+/// Removes what killed processes left in a table's folder. Trouble here is no reason not to insert.
+fn sweep(folder: &FsPath) {
+    let Ok(entries) = fs::read_dir(folder) else { return };
+    for entry in entries.flatten() {
+        let is_ours = entry
+            .file_name()
+            .to_str()
+            .and_then(|name| name.strip_prefix(HIDDEN))
+            .is_some_and(|id| Uuid::try_parse(id).is_ok());
+        let path = entry.path();
+        if !is_ours || !path.is_dir() {
+            continue;
+        }
+        let lock = path.join(LOCK);
+        let is_left_behind = match lock.exists() {
+            true => older_than(&path, ABANDONED_GRACE) && is_free(&lock),
+            false => older_than(&path, UNLOCKED_GRACE),
+        };
+        if is_left_behind {
+            tracing::info!(path = %path.display(), "removing what a killed INSERT left");
+            let _ = fs::remove_dir_all(&path);
+        }
     }
 }
 
 impl Drop for Staging {
     fn drop(&mut self) {
+        self.lock = None;
         if let Err(error) = fs::remove_dir_all(&self.path) {
             tracing::warn!(path = %self.path.display(), %error, "cannot remove the files of an INSERT that has ended");
         }
@@ -387,184 +435,4 @@ fn move_all(from: &FsPath, to: &FsPath, targets: &[String]) -> io::Result<()> {
         }
     }
     result
-}
-
-/// Files of one statement that are not there yet.
-#[derive(Debug)]
-struct Held {
-    store: Arc<dyn ObjectStore>,
-    /// Where uploads go.
-    base: String,
-    ending: String,
-    files: Mutex<Vec<HeldFile>>,
-    /// The first error of the store. Writers drop causes.
-    fault: Mutex<Option<StoreError>>,
-}
-
-#[derive(Debug)]
-struct HeldFile {
-    /// Path below the base, and below the table's folder.
-    target: String,
-    content: Content,
-    /// Whether the writer has ended it.
-    whole: bool,
-}
-
-#[derive(Debug)]
-enum Content {
-    Small(PutPayload),
-    Large(Box<dyn MultipartUpload>),
-}
-
-impl Held {
-    /// The partition folders of a writer's path, and a name of our own.
-    fn target(&self, location: &Path) -> String {
-        let folders = location.as_ref().rsplit_once('/').map_or("", |(folders, _)| folders);
-        // Partitioned files are put below the one file that unpartitioned ones would be.
-        let folders = folders.strip_prefix("rows").unwrap_or(folders).trim_start_matches('/');
-        join(folders, &format!("{}{}", Uuid::now_v7().as_simple(), self.ending))
-    }
-
-    fn path(&self, target: &str) -> StoreResult<Path> {
-        Ok(Path::parse(join(&self.base, target))?)
-    }
-
-    fn note(&self, error: StoreError) -> StoreError {
-        let shown = error_like(&error);
-        self.fault.lock().get_or_insert(error);
-        shown
-    }
-
-    /// Gives up what was not committed.
-    async fn discard(&self) {
-        let files = std::mem::take(&mut *self.files.lock());
-        for file in files {
-            if let Content::Large(mut upload) = file.content
-                && let Err(error) = upload.abort().await
-            {
-                tracing::warn!(target = file.target, %error, "cannot abort an upload");
-            }
-        }
-    }
-}
-
-fn join(folder: &str, name: &str) -> String {
-    [folder, name].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("/")
-}
-
-fn error_like(error: &StoreError) -> StoreError {
-    StoreError::Generic { store: "insert", source: error.to_string().into() }
-}
-
-const DONE: PutResult = PutResult { e_tag: None, version: None };
-
-/// A store that keeps back the end of every upload.
-#[derive(Debug)]
-struct HoldingStore(Arc<Held>);
-
-impl fmt::Display for HoldingStore {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "HoldingStore({})", self.0.store)
-    }
-}
-
-#[async_trait]
-impl ObjectStore for HoldingStore {
-    async fn put_opts(&self, location: &Path, payload: PutPayload, _: PutOptions) -> StoreResult<PutResult> {
-        let file = HeldFile { target: self.0.target(location), content: Content::Small(payload), whole: true };
-        self.0.files.lock().push(file);
-        Ok(DONE)
-    }
-
-    async fn put_multipart_opts(
-        &self,
-        location: &Path,
-        options: PutMultipartOptions,
-    ) -> StoreResult<Box<dyn MultipartUpload>> {
-        let target = self.0.target(location);
-        let path = self.0.path(&target)?;
-        let upload = self.0.store.put_multipart_opts(&path, options).await.map_err(|error| self.0.note(error))?;
-        Ok(Box::new(HeldUpload { held: Arc::clone(&self.0), target, upload: Some(upload) }))
-    }
-
-    async fn get_opts(&self, location: &Path, options: GetOptions) -> StoreResult<GetResult> {
-        self.0.store.get_opts(location, options).await
-    }
-
-    fn delete_stream(&self, locations: BoxStream<'static, StoreResult<Path>>) -> BoxStream<'static, StoreResult<Path>> {
-        self.0.store.delete_stream(locations)
-    }
-
-    fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, StoreResult<ObjectMeta>> {
-        self.0.store.list(prefix)
-    }
-
-    async fn list_with_delimiter(&self, prefix: Option<&Path>) -> StoreResult<ListResult> {
-        self.0.store.list_with_delimiter(prefix).await
-    }
-
-    async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> StoreResult<()> {
-        self.0.store.copy_opts(from, to, options).await
-    }
-}
-
-/// An upload that ends later.
-#[derive(Debug)]
-struct HeldUpload {
-    held: Arc<Held>,
-    target: String,
-    upload: Option<Box<dyn MultipartUpload>>,
-}
-
-impl HeldUpload {
-    fn hold(&mut self, whole: bool) {
-        if let Some(upload) = self.upload.take() {
-            let file = HeldFile { target: std::mem::take(&mut self.target), content: Content::Large(upload), whole };
-            self.held.files.lock().push(file);
-        }
-    }
-}
-
-#[async_trait]
-impl MultipartUpload for HeldUpload {
-    fn put_part(&mut self, data: PutPayload) -> UploadPart {
-        let part = self.upload.as_mut().map(|upload| upload.put_part(data));
-        let held = Arc::clone(&self.held);
-        Box::pin(async move {
-            match part {
-                Some(part) => part.await.map_err(|error| held.note(error)),
-                None => Err(StoreError::Generic { store: "insert", source: "the upload has ended".into() }),
-            }
-        })
-    }
-
-    async fn complete(&mut self) -> StoreResult<PutResult> {
-        self.hold(true);
-        Ok(DONE)
-    }
-
-    async fn abort(&mut self) -> StoreResult<()> {
-        self.hold(false);
-        Ok(())
-    }
-}
-
-impl Drop for HeldUpload {
-    fn drop(&mut self) {
-        self.hold(false);
-    }
-}
-
-/// Whatever the URL, the one store.
-#[derive(Debug)]
-struct OneStore(Arc<dyn ObjectStore>);
-
-impl ObjectStoreRegistry for OneStore {
-    fn register_store(&self, _url: &Url, _store: Arc<dyn ObjectStore>) -> Option<Arc<dyn ObjectStore>> {
-        None
-    }
-
-    fn get_store(&self, _url: &Url) -> Result<Arc<dyn ObjectStore>> {
-        Ok(Arc::clone(&self.0))
-    }
 }

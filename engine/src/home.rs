@@ -4,7 +4,8 @@
 //!   metadata.db    what exists (SQLite)
 //!   tables/        extents of managed tables, one folder a table
 //!   derived/       derived datasets
-//!   tmp/<process>/ spills and unfinished extents of one running process, locked while it lives
+//!   tmp/<process>/ spills and unfinished extents of one running process, its `lock` is held while it lives
+//!   lock           held for the moment in which a process enters, or looks for those that died
 //!   nectarine.toml settings, if the user wrote any
 //! ```
 //!
@@ -20,7 +21,8 @@ use nectarine_catalog::TableId;
 
 use crate::{EngineError, ErrorKind, Result};
 
-const LOCK: &str = "lock";
+/// The file whose lock says that a folder is in use.
+pub(crate) const LOCK: &str = "lock";
 /// How old a folder without a lock file must be before it counts as left behind: its owner may be about to lock it.
 const UNLOCKED_GRACE: Duration = Duration::from_secs(60);
 
@@ -53,14 +55,36 @@ impl Home {
             let folder = root.join(folder);
             fs::create_dir_all(&folder).map_err(|error| fault("create", &folder, error))?;
         }
+        // Without it, one that looks for the dead could take a lock that was just made for one that its owner let go.
+        let path = root.join(LOCK);
+        let entrance = File::options().create(true).truncate(false).write(true).open(&path);
+        let entrance = entrance.map_err(|error| fault("create", &path, error))?;
+        entrance.lock().map_err(|error| fault("lock", &path, error))?;
         let process = root.join("tmp").join(uuid::Uuid::now_v7().as_simple().to_string());
         fs::create_dir_all(&process).map_err(|error| fault("create", &process, error))?;
         let path = process.join(LOCK);
         let lock = File::create_new(&path).map_err(|error| fault("create", &path, error))?;
         lock.try_lock().map_err(|error| fault("lock", &path, lock_error(error)))?;
         let home = Self { root, process, _lock: lock, ephemeral };
-        home.sweep();
+        let dead = home.left_behind();
+        drop(entrance);
+        // Trouble here is no reason not to open.
+        for folder in dead {
+            tracing::debug!(folder = %folder.display(), "removing what a dead process left");
+            let _ = fs::remove_dir_all(&folder);
+        }
         Ok(home)
+    }
+
+    /// Names this process among all that ever had the home open.
+    pub(crate) fn process(&self) -> String {
+        self.process.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+    }
+
+    /// Whether the process of that name still has the home open.
+    pub(crate) fn is_alive(&self, process: &str) -> bool {
+        let lock = self.root.join("tmp").join(process).join(LOCK);
+        lock.exists() && !is_free(&lock)
     }
 
     pub(crate) fn root(&self) -> &Path {
@@ -93,16 +117,11 @@ impl Home {
         self.process.join("spill")
     }
 
-    /// Removes what dead processes left. Trouble here is no reason not to open.
-    fn sweep(&self) {
-        let Ok(entries) = fs::read_dir(self.root.join("tmp")) else { return };
-        for entry in entries.flatten() {
-            let folder = entry.path();
-            if folder != self.process && is_left_behind(&folder) {
-                tracing::debug!(folder = %folder.display(), "removing what a dead process left");
-                let _ = fs::remove_dir_all(&folder);
-            }
-        }
+    /// The folders of dead processes.
+    fn left_behind(&self) -> Vec<PathBuf> {
+        let Ok(entries) = fs::read_dir(self.root.join("tmp")) else { return vec![] };
+        let folders = entries.flatten().map(|entry| entry.path());
+        folders.filter(|folder| *folder != self.process && is_left_behind(folder)).collect()
     }
 }
 
@@ -118,16 +137,20 @@ impl Drop for Home {
 }
 
 fn is_left_behind(folder: &Path) -> bool {
-    match File::open(folder.join(LOCK)) {
-        Ok(lock) => lock.try_lock().is_ok(),
-        Err(_) => {
-            let age = fs::metadata(folder)
-                .and_then(|metadata| metadata.modified())
-                .ok()
-                .and_then(|modified| SystemTime::now().duration_since(modified).ok());
-            age.is_some_and(|age| age > UNLOCKED_GRACE)
-        }
+    let lock = folder.join(LOCK);
+    if lock.exists() {
+        return is_free(&lock);
     }
+    let age = fs::metadata(folder)
+        .and_then(|metadata| metadata.modified())
+        .ok()
+        .and_then(|modified| SystemTime::now().duration_since(modified).ok());
+    age.is_some_and(|age| age > UNLOCKED_GRACE)
+}
+
+/// Whether a lock file is there and nobody holds it. Those who ask share it, so that none takes another for the owner.
+pub(crate) fn is_free(path: &Path) -> bool {
+    File::open(path).is_ok_and(|lock| lock.try_lock_shared().is_ok())
 }
 
 fn lock_error(error: TryLockError) -> io::Error {

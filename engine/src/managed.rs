@@ -75,13 +75,13 @@ pub(crate) fn now_micros() -> i64 {
 pub(crate) struct AppendCommit {
     shared: Arc<Shared>,
     table: Arc<TableDef>,
-    read: Arc<PinnedExternal>,
+    sources: Sources,
 }
 
 impl AppendCommit {
-    /// `read` are the external extents that the rows come from.
-    pub(crate) fn new(shared: Arc<Shared>, table: Arc<TableDef>, read: Arc<PinnedExternal>) -> Self {
-        Self { shared, table, read }
+    /// `sources` are where the rows come from.
+    pub(crate) fn new(shared: Arc<Shared>, table: Arc<TableDef>, sources: Sources) -> Self {
+        Self { shared, table, sources }
     }
 }
 
@@ -97,7 +97,7 @@ impl Commit for AppendCommit {
         if extents.is_empty() {
             return Ok(());
         }
-        look_again(&self.shared, &self.read).await?;
+        self.sources.look_again().await?;
         let error = match self.shared.store.append_extents(self.table.id, &extents).await {
             Ok(()) => return Ok(()),
             Err(error @ CatalogError::TableNotFound { .. }) => return Err(wrap(error)),
@@ -113,13 +113,32 @@ impl Commit for AppendCommit {
     }
 }
 
-/// Rows that were read while their file changed must not become part of a table.
-async fn look_again(shared: &Shared, read: &PinnedExternal) -> Result<()> {
-    let read = read.lock().clone();
-    for extents in read {
-        shared.tracker.verify(&extents).await.map_err(wrap)?;
+/// External extents that the rows of a statement come from.
+#[derive(Clone)]
+pub(crate) struct Sources {
+    shared: Arc<Shared>,
+    read: Arc<PinnedExternal>,
+}
+
+impl Sources {
+    pub(crate) fn new(shared: Arc<Shared>, read: Arc<PinnedExternal>) -> Self {
+        Self { shared, read }
     }
-    Ok(())
+
+    /// Rows that were read while their file changed must not become part of a table.
+    pub(crate) async fn look_again(&self) -> Result<()> {
+        let read = self.read.lock().clone();
+        for extents in read {
+            self.shared.tracker.verify(&extents).await.map_err(wrap)?;
+        }
+        Ok(())
+    }
+}
+
+impl std::fmt::Debug for Sources {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Sources").finish_non_exhaustive()
+    }
 }
 
 /// Creates a table together with its first extents.
@@ -127,8 +146,8 @@ pub(crate) struct CreateCommit {
     pub(crate) shared: Arc<Shared>,
     pub(crate) table: Arc<TableDef>,
     pub(crate) replace: bool,
-    /// External extents that the rows come from.
-    pub(crate) read: Arc<PinnedExternal>,
+    /// Where the rows come from.
+    pub(crate) sources: Sources,
     /// The table that was replaced.
     pub(crate) replaced: parking_lot::Mutex<Option<TableDef>>,
 }
@@ -142,7 +161,7 @@ impl std::fmt::Debug for CreateCommit {
 #[async_trait]
 impl Commit for CreateCommit {
     async fn commit(&self, extents: Vec<Extent>) -> Result<()> {
-        look_again(&self.shared, &self.read).await?;
+        self.sources.look_again().await?;
         let replaced = self.shared.store.create_table(&self.table, &extents, self.replace).await.map_err(wrap)?;
         *self.replaced.lock() = replaced;
         Ok(())

@@ -23,20 +23,22 @@ enum Message {
 /// A handle to the log.
 #[derive(Debug, Clone)]
 pub(crate) struct QueryLog {
+    process: Arc<str>,
     sender: mpsc::Sender<Message>,
 }
 
 impl QueryLog {
-    /// Starts the task that owns the log.
-    pub(crate) fn start(store: Arc<dyn MetadataStore>, keep: usize) -> Self {
+    /// Starts the task that owns the log. Records carry the name of the process.
+    pub(crate) fn start(store: Arc<dyn MetadataStore>, keep: usize, process: &str) -> Self {
         let (sender, receiver) = mpsc::channel(QUEUE_MAX);
         tokio::spawn(own(store, keep, receiver));
-        Self { sender }
+        Self { process: Arc::from(process), sender }
     }
 
     /// Adds or replaces a record, soon.
     pub(crate) fn write(&self, mut record: QueryRecord) {
         truncate(&mut record.sql, SQL_BYTES_MAX);
+        record.process = Some(self.process.to_string());
         if self.sender.try_send(Message::Record(Box::new(record))).is_err() {
             tracing::debug!("the query log is full or closed; a record is lost");
         }

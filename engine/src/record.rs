@@ -51,6 +51,7 @@ impl Record {
             reuse: None,
             entries_used: None,
             saved_ms: None,
+            process: None,
         };
         log.write(record.clone());
         let state = Mutex::new(State { record, plan: None, ended: false });

@@ -36,7 +36,7 @@ use crate::catalog_view::CatalogView;
 use crate::engine::Shared;
 use crate::external;
 use crate::external_insert;
-use crate::managed::{self, AppendCommit};
+use crate::managed::{self, AppendCommit, Sources};
 use crate::reuse::Read;
 use crate::system;
 
@@ -113,9 +113,9 @@ impl StatementCatalog {
         self.reads.lock().clone()
     }
 
-    /// The same list, for who looks at it when all scans have ended.
-    pub(crate) fn pinned_external(&self) -> Arc<PinnedExternal> {
-        Arc::clone(&self.external)
+    /// The same, for who looks at them when all scans have ended.
+    pub(crate) fn sources(&self) -> Sources {
+        Sources::new(Arc::clone(&self.shared), Arc::clone(&self.external))
     }
 
     fn state(&self) -> Result<Arc<SessionState>> {
@@ -238,12 +238,14 @@ impl Streams for StatementCatalog {
         match &table.kind {
             TableKind::Managed { format } => {
                 let commit: Arc<dyn Commit> =
-                    Arc::new(AppendCommit::new(Arc::clone(&self.shared), Arc::clone(table), self.pinned_external()));
+                    Arc::new(AppendCommit::new(Arc::clone(&self.shared), Arc::clone(table), self.sources()));
                 let target = managed::target(&self.shared, table.id, *format, &table.schema, state.config_options())?;
                 let sink = ExtentSink::new(table.name.to_string(), target, commit);
                 Ok(Arc::new(DataSinkExec::new(input, Arc::new(sink), None)))
             }
-            TableKind::External(source) => external_insert::plan(&self.shared, state, source, table, input).await,
+            TableKind::External(source) => {
+                external_insert::plan(&self.shared, state, source, table, input, self.sources()).await
+            }
             TableKind::View { .. } => plan_err!("cannot insert into view \"{}\"", table.name),
         }
     }

@@ -77,7 +77,8 @@ fn entries(folder: &Path) -> Vec<PathBuf> {
     std::fs::read_dir(folder).map(|entries| entries.flatten().map(|entry| entry.path()).collect()).unwrap_or_default()
 }
 
-fn older_than(path: &Path, age: Duration) -> bool {
+/// Whether the file was last touched longer ago than that.
+pub(crate) fn older_than(path: &Path, age: Duration) -> bool {
     let modified = std::fs::metadata(path).and_then(|metadata| metadata.modified()).ok();
     modified.and_then(|modified| SystemTime::now().duration_since(modified).ok()).is_some_and(|found| found > age)
 }

@@ -1,6 +1,6 @@
 //! [`FileDescriber`]: what a new file says of itself, asked once.
 //!
-//! Parquet tells rows and statistics in its footer. Other formats tell nothing without being read; a CSV file whose
+//! Parquet tells rows and statistics in its footer, Arrow whether its lengths make sense. Other formats tell nothing without being read; a CSV file whose
 //! table's columns were inferred must at least have the same header, because its values go by position.
 
 use std::sync::Arc;
@@ -15,11 +15,12 @@ use datafusion::datasource::physical_plan::parquet::metadata::DFParquetMetadata;
 use datafusion::error::DataFusionError;
 use futures::{StreamExt, TryStreamExt};
 use nectarine_catalog::{
-    CatalogError, Description, ExtentReader, ExternalSource, FileFormatKind, ListedFile, ObjectStores, TableDef,
-    object_path,
+    CatalogError, Description, ExtentReader, ExternalSource, FileFormatKind, ListedFile, ObjectStores, SteadyStore,
+    TableDef, object_path,
 };
 use object_store::ObjectStoreExt;
 
+use crate::arrow_file;
 use crate::format::{compression_of, reader_options};
 
 /// Bytes of a Parquet file's end that are read at once: most footers fit.
@@ -68,6 +69,7 @@ impl FileDescriber {
         let (url, path) = object_path(file.location())?;
         let store = self.stores.get(&url)?;
         let compression = compression_of(file.location(), &source.options).map_err(|error| unreadable(file, error))?;
+        let store = SteadyStore::streaming(store);
         let bytes = store.get(&path).await.map_err(|error| unreadable(file, error.into()))?.into_stream();
         let mut text = FileCompressionType::from(compression)
             .convert_stream(bytes.map_err(DataFusionError::from).boxed())
@@ -130,6 +132,13 @@ impl ExtentReader for FileDescriber {
     async fn describe(&self, source: &ExternalSource, file: &ListedFile) -> Result<Description, CatalogError> {
         match source.format {
             FileFormatKind::Parquet => self.parquet(file).await,
+            FileFormatKind::Arrow => {
+                let (url, _) = object_path(file.location())?;
+                let store = self.stores.get(&url)?;
+                let checked = arrow_file::check(store.as_ref(), &file.object_meta()?).await;
+                checked.map_err(|error| unreadable(file, error))?;
+                Ok(self.nothing())
+            }
             FileFormatKind::Csv if source.options.contains_key("schema_inferred") => {
                 self.csv_header(source, file).await?;
                 Ok(self.nothing())

@@ -19,9 +19,10 @@ use datafusion::datasource::file_format::csv::CsvFormat;
 use datafusion::datasource::file_format::json::JsonFormat;
 use datafusion::datasource::file_format::parquet::ParquetFormat;
 use datafusion::datasource::object_store::ObjectStoreUrl;
-use nectarine_catalog::FileFormatKind;
+use nectarine_catalog::{FileFormatKind, SteadyStore};
 use object_store::{ObjectMeta, ObjectStore};
 
+use crate::arrow_file;
 use crate::named_source::unreadable;
 
 /// Names of options that are not the reader's.
@@ -53,7 +54,7 @@ pub fn reader_options(
     for (key, value) in &given {
         table_options
             .set(key, value)
-            .map_err(|error| error.context(format!("cannot set option {key} to \"{value}\"")))?;
+            .map_err(|error| error.context(format!("cannot set option \"{key}\" to \"{value}\"")))?;
     }
     if format == FileFormatKind::Csv {
         table_options.csv.has_header = table_options.csv.has_header.or(Some(config.catalog.has_header));
@@ -134,7 +135,7 @@ pub async fn infer_schema(
     }
     let mut merged: Option<SchemaRef> = None;
     for (reader, files) in &readers {
-        let schema = match reader.infer_schema(state, store, files).await {
+        let schema = match columns_of(reader.as_ref(), state, store, format, files).await {
             Ok(schema) => schema,
             Err(error) => return Err(blame(state, store, format, &readers, error).await),
         };
@@ -149,6 +150,33 @@ pub async fn infer_schema(
     match merged {
         Some(schema) => Ok(schema),
         None => plan_err!("cannot infer columns: there are no files"),
+    }
+}
+
+/// The columns of files that are packed alike, as DataFusion infers them.
+async fn columns_of(
+    reader: &dyn FileFormat,
+    state: &dyn Session,
+    store: &Arc<dyn ObjectStore>,
+    format: FileFormatKind,
+    files: &[ObjectMeta],
+) -> Result<SchemaRef> {
+    // Read as a stream, which must end where the file does.
+    let steady: Arc<dyn ObjectStore> = Arc::new(SteadyStore::streaming(Arc::clone(store)));
+    match format {
+        FileFormatKind::Csv => reader.infer_schema(state, &steady, files).await,
+        FileFormatKind::Arrow => {
+            let mut schemas = Vec::with_capacity(files.len());
+            for file in files {
+                let schema = match arrow_file::check(store.as_ref(), file).await? {
+                    Some(schema) => schema,
+                    None => reader.infer_schema(state, store, std::slice::from_ref(file)).await?,
+                };
+                schemas.push(Arc::unwrap_or_clone(schema));
+            }
+            Ok(Arc::new(Schema::try_merge(schemas)?))
+        }
+        _ => reader.infer_schema(state, store, files).await,
     }
 }
 
@@ -190,7 +218,7 @@ async fn blame(
     let mut before: Vec<(SchemaRef, String)> = vec![];
     for (reader, files) in readers {
         for file in files {
-            let schema = match reader.infer_schema(state, store, std::slice::from_ref(file)).await {
+            let schema = match columns_of(reader.as_ref(), state, store, format, std::slice::from_ref(file)).await {
                 Ok(schema) => schema,
                 Err(error) => return unreadable(&named(file), error),
             };

@@ -8,11 +8,13 @@
 //!   null_text     text of CSV files that stands for NULL
 //!   named_source  what goes wrong in a file is told with the file's name
 //!   format        reader options and schema inference per file format
+//!   arrow_file    lengths in Arrow files, before anyone believes them
 //!   describe      what a new file says of itself: rows and statistics
 //!   write         rows into an immutable, fingerprinted extent
 //!   sink          where INSERT ends: all extents of a statement appear at once, or none
 //! ```
 
+mod arrow_file;
 mod derived;
 mod describe;
 mod error;

@@ -24,6 +24,7 @@ use nectarine_engine::{AnswerKind, Engine, EngineError, Session, Settings};
 use tempfile::TempDir;
 
 use crate::hook::Hook;
+use crate::watchdog::watch;
 
 /// An engine, a session and a folder for files. Cheap to clone; clones are the same session.
 #[derive(Clone)]
@@ -67,6 +68,7 @@ impl Db {
 
     /// Opens the home in a folder.
     pub async fn open(folder: Arc<TempDir>, settings: &[(&str, &str)]) -> Result<Self, EngineError> {
+        watch();
         let mut chosen = Settings::default();
         for (name, value) in settings {
             chosen = chosen.with(name, value)?;

@@ -5,3 +5,4 @@ pub mod db;
 pub mod files;
 pub mod hook;
 pub mod program;
+pub mod watchdog;

@@ -7,6 +7,8 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use crate::watchdog::watch;
+
 /// No run of a test takes this long unless it hangs.
 const PATIENCE: Duration = Duration::from_secs(300);
 
@@ -99,6 +101,7 @@ pub struct Started {
 
 impl Started {
     fn new(mut command: Command) -> Self {
+        watch();
         let mut child = command.spawn().unwrap_or_else(|error| panic!("{command:?} does not start: {error}"));
         let stdout = child.stdout.take().map(reader).expect("its output is piped");
         let stderr = child.stderr.take().map(reader).expect("its output is piped");

@@ -360,7 +360,6 @@ async fn what_a_killed_process_left_is_swept() {
 
 /// The log of a process that was killed does not say that its statement runs for ever.
 #[test]
-#[ignore = "open: statements of killed processes stay running in system.queries"]
 fn a_killed_statement_is_no_longer_running() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let program = Program::on(&folder.path().join("home"));

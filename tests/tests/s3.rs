@@ -295,7 +295,6 @@ async fn globs_partitions_and_odd_keys() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "open: COPY TO takes no object store options of its own"]
 async fn writing_to_a_bucket() {
     let Some(server) = Server::start(&[]) else { return };
     let bucket = server.bucket("data");
@@ -367,7 +366,6 @@ async fn settings_from_the_environment() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "open: errors of object stores show XML"]
 async fn what_is_not_there_is_named() {
     let Some(server) = Server::start(&[]) else { return };
     let bucket = server.bucket("data");
@@ -417,7 +415,6 @@ async fn what_is_not_there_is_named() {
 
 /// Keys that the server does not know.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "open: errors of object stores show XML"]
 async fn wrong_credentials_are_told() {
     // From the first request on the server asks who is there.
     let Some(server) = Server::start(&[("INITIAL_NO_AUTH_ACTION_COUNT", "0")]) else { return };

@@ -130,6 +130,7 @@ fn query(started_at: i64) -> QueryRecord {
         reuse: Some("exact".to_owned()),
         entries_used: Some(1),
         saved_ms: Some(12.5),
+        process: Some("0198".to_owned()),
     }
 }
 
@@ -568,6 +569,7 @@ async fn the_query_log_replaces_by_id(store: &dyn MetadataStore) {
         reuse: None,
         entries_used: None,
         saved_ms: None,
+        process: None,
         ..query(5)
     };
     store.log_queries(&[running.clone(), query(1)], 10).await.expect("logged");

@@ -10,6 +10,7 @@ use super::known::KnownEntry;
 use super::{Description, ExtentReader};
 use crate::identity::{FileIdentity, content_fingerprint, hash_local, hash_object};
 use crate::listing::ListedFile;
+use crate::object_stores::plain_location;
 use crate::text::{self, TextDialect};
 use crate::{CatalogError, Extent, ExternalSource, Fingerprint, ObjectStores, Result, object_path, stats};
 
@@ -30,6 +31,16 @@ impl Discovery<'_> {
     /// What the file is now. `Changed` if it is gone or does not stand still.
     pub(super) async fn look(&self, file: ListedFile, known: Option<Arc<KnownEntry>>) -> Result<Arc<KnownEntry>> {
         if file.identity.size == 0 {
+            // Whoever writes a file creates it first. Without a row, formats other than text have bytes: one that had some
+            // before and has none now was cut.
+            if !self.source.format.is_text() && known.is_some_and(|known| !known.extents.is_empty()) {
+                let location = match file.local_path() {
+                    Some(path) => path.display().to_string(),
+                    None => plain_location(file.location()).into_owned(),
+                };
+                let emptied = io::Error::new(io::ErrorKind::InvalidData, "the file is empty, and was not before");
+                return Err(CatalogError::Location { attempted: "read", location, source: Arc::new(emptied) });
+            }
             let empty = KnownEntry {
                 identity: file.identity,
                 racy: false,

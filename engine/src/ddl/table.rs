@@ -63,7 +63,7 @@ pub(crate) async fn create_table(run: &StatementRun<'_>, create: CreateMemoryTab
         shared: Arc::clone(&run.catalog.shared),
         table: Arc::clone(&table),
         replace: create.or_replace,
-        read: run.catalog.pinned_external(),
+        sources: run.catalog.sources(),
         replaced: Mutex::default(),
     });
     let target = managed::target(&run.catalog.shared, table.id, format, &schema, run.state.config_options())?;

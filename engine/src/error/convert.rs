@@ -18,11 +18,15 @@ use nectarine_planner::PlannerError;
 use tokio::task::JoinError;
 
 use super::suggest::{did_you_mean, nearest};
-use super::words::{Words, plain, plain_io, words};
+use super::words::{Words, plain, plain_io, server_words, words};
 use super::{About, EngineError, ErrorKind};
 
 /// What to do about files that change.
 const AGAIN: &str = "run the statement again";
+
+/// What to do about stores that do not let us in.
+const CREDENTIALS: &str =
+    "look at the credentials: environment variables such as AWS_ACCESS_KEY_ID, or OPTIONS of the statement";
 
 impl From<DataFusionError> for EngineError {
     fn from(error: DataFusionError) -> Self {
@@ -130,6 +134,12 @@ fn not_implemented(text: &str) -> EngineError {
     if text.starts_with("Insert into not implemented for this table") {
         return EngineError::new(ErrorKind::Unsupported, "cannot insert into a view or a table of the system");
     }
+    // DataFusion looks at the option before we do, and in capital letters.
+    if let Some(word) = text.strip_prefix("Unsupported file compression type ") {
+        let text =
+            format!("unknown compression \"{}\": one of gzip, bzip2, xz, zstd, uncompressed", word.to_lowercase());
+        return EngineError::new(ErrorKind::Sql, text);
+    }
     worded(ErrorKind::Unsupported, text)
 }
 
@@ -218,6 +228,12 @@ fn plan(text: &str) -> EngineError {
     if let Some((_, clause)) = clauses.iter().find(|(start, _)| text.starts_with(start)) {
         return EngineError::new(ErrorKind::Unsupported, format!("INSERT .. {clause} is not supported"));
     }
+    // Told with its expressions as only programmers print them.
+    if text.starts_with("Projections require unique expression names")
+        && let Some((_, name)) = text.split('"').nth(1).and_then(|expression| expression.rsplit_once(" AS "))
+    {
+        return twice(format!("column \"{name}\" is there twice"));
+    }
     let mut error = worded(ErrorKind::Sql, text);
     let between = |before: &str, after: &str| {
         let (name, rest) = text.strip_prefix(before)?.split_once('\'')?;
@@ -280,6 +296,10 @@ fn schema(error: &SchemaError) -> EngineError {
         }
         SchemaError::DuplicateUnqualifiedField { name } => format!("column \"{name}\" is there twice"),
     };
+    twice(text)
+}
+
+fn twice(text: String) -> EngineError {
     EngineError::new(ErrorKind::Sql, text).with_hint("give one of them another name with AS")
 }
 
@@ -309,6 +329,14 @@ fn resources(text: &str) -> EngineError {
         ),
         None => error,
     }
+}
+
+/// DataFusion names a setting of its own, which is not the one that was set.
+fn spilled(text: &str) -> EngineError {
+    let limit = text.split_once("limit of ").and_then(|(_, rest)| rest.split_once(". "));
+    let limit = limit.map_or(String::new(), |(limit, _)| format!(" of {limit}"));
+    EngineError::new(ErrorKind::Resources, format!("spills reached the bound{limit} that nectarine.spill_limit sets"))
+        .with_hint("raise the bound (start with --set spill_limit=..), give it more memory (--set memory_limit=..), or ask for less")
 }
 
 fn internal(text: &str) -> EngineError {
@@ -392,8 +420,12 @@ fn store(error: &object_store::Error) -> EngineError {
         E::NotFound { path, .. } => {
             return EngineError::new(ErrorKind::Data, format!("file \"{path}\" does not exist"));
         }
-        E::PermissionDenied { path, .. } => format!("not allowed to read \"{path}\""),
-        E::Unauthenticated { path, .. } => format!("no valid credentials to read \"{path}\""),
+        E::PermissionDenied { path, source } => {
+            return denied(format!("access to \"{path}\" is not allowed"), source.as_ref());
+        }
+        E::Unauthenticated { path, source } => {
+            return denied(format!("no valid credentials for \"{path}\""), source.as_ref());
+        }
         E::Precondition { path, .. } | E::NotModified { path, .. } => {
             return changed(path);
         }
@@ -408,8 +440,17 @@ fn store(error: &object_store::Error) -> EngineError {
             if let Some(cause) = cause.downcast_ref::<io::Error>() {
                 return io(cause).with_detail(plain(&error.to_string()));
             }
-            // A file that is shorter than it was.
             let text = cause.to_string();
+            if let Some((status, said)) = server_words(&text) {
+                return match status {
+                    401 | 403 => {
+                        EngineError::new(ErrorKind::Io, format!("access is not allowed: {said}")).with_hint(CREDENTIALS)
+                    }
+                    404 => EngineError::new(ErrorKind::Data, said),
+                    status => EngineError::new(ErrorKind::Io, format!("the server answered {status}: {said}")),
+                };
+            }
+            // A file that is shorter than it was.
             if let Some((_, place)) = text.split_once("ut of range of file ") {
                 return changed(place.split(", expected: ").next().unwrap_or(place));
             }
@@ -418,6 +459,14 @@ fn store(error: &object_store::Error) -> EngineError {
         other => return worded(ErrorKind::Io, &other.to_string()),
     };
     EngineError::new(ErrorKind::Io, text)
+}
+
+fn denied(text: String, source: &(dyn Error + 'static)) -> EngineError {
+    let error = EngineError::new(ErrorKind::Io, text).with_hint(CREDENTIALS);
+    match server_words(&source.to_string()) {
+        Some((_, said)) => error.with_detail(said),
+        None => error,
+    }
 }
 
 fn changed(location: &str) -> EngineError {
@@ -429,6 +478,10 @@ fn io(error: &io::Error) -> EngineError {
         && let Some(known) = known(inner)
     {
         return known;
+    }
+    let text = error.to_string();
+    if text.contains("used disk space during the spilling process") {
+        return spilled(&text);
     }
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {

@@ -2,12 +2,18 @@
 
 /// The candidate that differs least from `name`, if it differs little: by case, or by one letter in three.
 pub(super) fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    // Comparing takes time in the product of both lengths.
+    const BYTES_MAX: usize = 1000;
+    if name.len() > BYTES_MAX {
+        return None;
+    }
     let wanted = name.to_lowercase();
-    let allowed = (wanted.chars().count() / 3).max(1);
+    let letters = wanted.chars().count();
+    let allowed = (letters / 3).max(1);
     candidates
         .into_iter()
         .filter(|candidate| *candidate != name)
-        .filter(|candidate| candidate.chars().count().abs_diff(wanted.chars().count()) <= allowed)
+        .filter(|candidate| candidate.chars().count().abs_diff(letters) <= allowed)
         .map(|candidate| (strsim::damerau_levenshtein(&wanted, &candidate.to_lowercase()), candidate))
         .filter(|(distance, _)| *distance <= allowed)
         // A tie is broken by the alphabet, so that the same mistake gets the same advice.

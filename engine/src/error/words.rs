@@ -130,6 +130,27 @@ fn unprefixed(line: &str) -> &str {
     line
 }
 
+/// What a server of objects answered: its status and its words, without the markup around them.
+pub(super) fn server_words(text: &str) -> Option<(u16, String)> {
+    let (_, answer) = text.split_once("Server returned ")?;
+    let status = answer.split_once("status code: ").map(|(_, rest)| rest);
+    let digits = status.and_then(|status| status.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok());
+    let element = |name: &str| {
+        let (_, rest) = answer.split_once(&format!("<{name}>"))?;
+        rest.split_once(&format!("</{name}>")).map(|(content, _)| plain(content)).filter(|content| !content.is_empty())
+    };
+    let said = match (element("Message"), element("Code")) {
+        (Some(message), Some(code)) => format!("{message} ({code})"),
+        (Some(only), None) | (None, Some(only)) => only,
+        // Without a body, the status has a name.
+        (None, None) => {
+            let name = status.unwrap_or(answer).trim_start_matches(|c: char| c.is_ascii_digit() || c == ' ');
+            plain(name.split(['<', '\n']).next().unwrap_or(name).trim())
+        }
+    };
+    Some((digits.unwrap_or(200), said))
+}
+
 /// An operating system's word without its number.
 pub(super) fn plain_io(error: &std::io::Error) -> String {
     let text = error.to_string();
@@ -139,6 +160,16 @@ pub(super) fn plain_io(error: &std::io::Error) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn servers_talk_without_markup() {
+        let text = "Error performing GET http://h/b in 1ms - Server returned non-2xx status code: 404 Not Found: \
+                    <?xml version=\"1.0\"?>\n<Error><Code>NoSuchBucket</Code><Message>The bucket is not there.</Message>";
+        assert_eq!(server_words(text), Some((404, "the bucket is not there (NoSuchBucket)".to_owned())));
+        let text = "Server returned non-2xx status code: 403 Forbidden: ";
+        assert_eq!(server_words(text), Some((403, "forbidden".to_owned())));
+        assert_eq!(server_words("connection refused"), None);
+    }
 
     #[test]
     fn takes_messages_apart() {

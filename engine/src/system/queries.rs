@@ -1,5 +1,9 @@
 //! `system.queries`: the newest statements of all processes on this home, the running ones included.
+//!
+//! A process that was killed cannot write down how its statements ended: those that would run in a process that is gone
+//! are `lost`.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::array::{Float64Array, Int64Array, StringArray, TimestampMicrosecondArray};
@@ -33,6 +37,16 @@ pub(super) async fn rows(catalog: &StatementCatalog) -> Result<RecordBatch> {
     catalog.shared.log.flush().await;
     let mut queries = catalog.shared.store.queries(usize::MAX >> 1).await.map_err(wrap)?;
     queries.reverse();
+    let mut alive: HashMap<String, bool> = HashMap::new();
+    for query in queries.iter_mut().filter(|query| query.state == "running") {
+        let process = query.process.clone().unwrap_or_default();
+        let home = &catalog.shared.home;
+        let is_alive = *alive.entry(process).or_insert_with_key(|process| home.is_alive(process));
+        if !is_alive {
+            query.state = "lost".to_owned();
+            query.error = Some("the process that ran the statement ended before it did".to_owned());
+        }
+    }
     let started = queries.iter().map(|query| query.started_at);
     Ok(RecordBatch::try_new(
         schema(),

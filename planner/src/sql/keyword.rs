@@ -77,6 +77,11 @@ pub(super) fn suggest(tokens: &[TokenWithSpan], found: usize) -> Option<String> 
 }
 
 fn nearest(word: &str) -> Option<&'static str> {
+    // Comparing takes time in the product of both lengths.
+    const LETTERS_MAX: usize = 32;
+    if word.len() > LETTERS_MAX {
+        return None;
+    }
     let word = word.to_ascii_uppercase();
     if word.len() < 4 || KEYWORDS.contains(&word.as_str()) {
         return None;

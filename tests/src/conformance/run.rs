@@ -13,6 +13,7 @@ use sqllogictest::{
 };
 
 use super::{Corpus, Exceptions, ours::Nectarine};
+use crate::watchdog::watch;
 
 /// What came of one script.
 #[derive(Debug, Default)]
@@ -33,6 +34,7 @@ pub struct Report {
 
 /// Runs the scripts that `wanted` names. Changes the working directory: scripts name files relative to it.
 pub async fn run(exceptions: Arc<Exceptions>, wanted: impl Fn(&str) -> bool) -> std::io::Result<Vec<Report>> {
+    watch();
     let corpus = Corpus::copy()?;
     let name = |script: &PathBuf| script.to_string_lossy().replace('\\', "/");
     let scripts: Vec<PathBuf> = corpus

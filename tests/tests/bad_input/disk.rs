@@ -67,7 +67,6 @@ fn a_disk_that_fills_during_insert() {
 /// Not a byte is free: what can be read is read, what cannot be done is said.
 #[cfg(target_os = "linux")]
 #[test]
-#[ignore = "open: the metadata store does not say that the disk is full"]
 fn a_disk_that_is_full() {
     let script = r#"
         run -c "CREATE TABLE t AS SELECT value AS n FROM generate_series(1, 1000)"

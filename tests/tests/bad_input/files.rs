@@ -202,7 +202,6 @@ async fn a_parquet_file_that_is_cut_later() {
 
 /// A Parquet file that is nothing at all is cut too.
 #[tokio::test]
-#[ignore = "open: a Parquet file cut to nothing reads as no rows"]
 async fn a_parquet_file_that_is_emptied() {
     let db = db().await;
     numbers(&db.path("one.parquet"), 0..10);
@@ -239,7 +238,6 @@ async fn parquet_with_broken_pages() {
 
 /// Random damage anywhere in the file: an error or an answer, never a panic or a hang.
 #[tokio::test]
-#[ignore = "open: reading some damaged Arrow files does not end"]
 async fn damaged_files_never_panic() {
     use rand::{Rng, SeedableRng, rngs::StdRng};
     let db = db().await;

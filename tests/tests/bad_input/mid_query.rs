@@ -181,6 +181,12 @@ async fn nothing_is_written_from_a_file_that_changed() {
     overwrite(&db, 4_000_000);
     fails_and_names(&db, "COPY (SELECT tests_hook(n) AS n FROM p) TO '{dir}/out.parquet'", "p/1.parquet").await;
 
+    // No one else reads files that should not have been written.
+    db.ok("CREATE EXTERNAL TABLE e (n BIGINT) STORED AS CSV LOCATION '{dir}/e/'").await;
+    overwrite(&db, 5_000_000);
+    fails_and_names(&db, "INSERT INTO e SELECT tests_hook(n) FROM p", "p/1.parquet").await;
+    assert_eq!(std::fs::read_dir(path(&db, "e")).expect("a folder").count(), 0);
+
     // COPY FROM has no place for a hook; a file that is rewritten all the time does it.
     let text = path(&db, "c/1.csv");
     let stop = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));

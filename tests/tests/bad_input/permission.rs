@@ -132,7 +132,6 @@ fn a_folder_that_may_not_be_listed() {
 }
 
 #[test]
-#[ignore = "open: COPY TO does not tell why it could not write"]
 fn a_folder_that_may_not_be_written() {
     let run = Unprivileged::new();
     run.file("shut/1.csv", "a\n1\n", 0o644);

@@ -94,7 +94,6 @@ async fn a_small_sort(db: &nectarine_tests::db::Db) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "open: the bound on spills is told in words of the library"]
 async fn spills_have_a_bound() {
     let db = db_with(&[("nectarine.memory_limit", "20MB"), ("nectarine.spill_limit", "2MB")]).await;
     let error = db

@@ -88,17 +88,19 @@ fn long_lists() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let program = Program::on(&folder.path().join("home"));
     program.run("CREATE TABLE kept AS SELECT 42 AS a").rows();
-    let numbers = |n: usize| {
+    let wide = |n: usize, width: usize| {
         (0..n).fold(String::new(), |mut text, n| {
-            let _ = write!(text, "{}{n}", if n == 0 { "" } else { ", " });
+            let _ = write!(text, "{}{n:0width$}", if n == 0 { "" } else { ", " });
             text
         })
     };
+    let numbers = |n: usize| wide(n, 1);
     let rows = (0..60_000).fold(String::new(), |mut text, n| {
         let _ = write!(text, "{}({n}, 'some text for row {n}')", if n == 0 { "" } else { ", " });
         text
     });
-    let list = numbers(1_200_000);
+    // Every value costs the planner the same; that they are long fills the ten megabytes in bearable time.
+    let list = wide(300_000, 30);
     assert!(list.len() > MEGABYTES * 9 / 10);
     for (what, sql, expected) in [
         ("IN list", format!("SELECT count(*) FROM kept WHERE a IN ({list});"), "1"),
@@ -302,7 +304,6 @@ async fn odd_names() {
 }
 
 #[tokio::test]
-#[ignore = "open: COPY TO a folder whose name holds a wildcard"]
 async fn odd_file_names() {
     let db = db().await;
     for name in [
@@ -418,7 +419,6 @@ async fn unknown_settings_and_bad_values() {
 }
 
 #[tokio::test]
-#[ignore = "open: some bad option values do not name their option"]
 async fn bad_options() {
     let db = db().await;
     db.file("x.csv", "a,b\n1,2\n");

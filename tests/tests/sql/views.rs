@@ -47,7 +47,9 @@ async fn views_see_what_is_there_now() {
         CREATE VIEW bad AS SELECT * FROM nope;
         !! table "nope" does not exist
         INSERT INTO v VALUES (1);
-        !! view
+        !! Unsupported: cannot insert into view "v"
+        INSERT INTO system.tables SELECT * FROM system.tables;
+        !! Unsupported: cannot insert into system table "system.tables"
         COPY v FROM '{dir}/x.csv';
         !! view
         "#,

@@ -261,3 +261,35 @@ async fn text_that_stands_for_null() {
     )
     .await;
 }
+
+/// What a killed process left goes when someone else inserts: not at once, and never while its process lives.
+#[cfg(unix)]
+#[tokio::test]
+async fn what_a_killed_insert_left_is_swept() {
+    let db = Db::new().await;
+    db.ok("CREATE EXTERNAL TABLE e (a BIGINT) STORED AS CSV LOCATION '{dir}/e/'").await;
+    let hidden = |id: &str, lock: bool, hours: u64| {
+        let folder = db.folder().join(format!("e/.nectarine-{id}"));
+        std::fs::create_dir_all(&folder).expect("a folder");
+        std::fs::write(folder.join("x.csv"), "a\n1\n").expect("a file");
+        let lock = lock.then(|| std::fs::File::create(folder.join("lock")).expect("a file"));
+        let age = Duration::from_secs(3600 * hours);
+        let opened = std::fs::File::open(&folder).expect("a folder");
+        opened.set_modified(std::time::SystemTime::now() - age).expect("its time can be set");
+        (folder, lock)
+    };
+    let (dead, _) = hidden("0198a7d2000070008000000000000001", true, 1);
+    let (fresh, _) = hidden("0198a7d2000070008000000000000002", true, 0);
+    let (alive, lock) = hidden("0198a7d2000070008000000000000003", true, 100);
+    lock.as_ref().expect("a lock").lock().expect("nobody has it");
+    let (unlocked, _) = hidden("0198a7d2000070008000000000000004", false, 23);
+    let (old, _) = hidden("0198a7d2000070008000000000000005", false, 25);
+    let (theirs, _) = hidden("notes", true, 100);
+    assert_eq!(db.ok("INSERT INTO e VALUES (5)").await, "INSERT 1");
+    let there = [&dead, &fresh, &alive, &unlocked, &old, &theirs].map(|folder| folder.exists());
+    assert_eq!(there, [false, true, true, true, false, true]);
+    assert_eq!(db.ok("SELECT sum(a) FROM e").await, "5");
+    drop(lock);
+    db.ok("INSERT INTO e VALUES (6)").await;
+    assert!(!alive.exists());
+}

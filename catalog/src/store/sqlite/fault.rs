@@ -1,5 +1,6 @@
 //! [`Fault`]: what went wrong inside the store, before it is told what was attempted and where.
 
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -10,7 +11,10 @@ use crate::store::Closed;
 mod code {
     pub(super) const BUSY: i32 = 5;
     pub(super) const CORRUPT: i32 = 11;
+    pub(super) const FULL: i32 = 13;
     pub(super) const NOT_A_DATABASE: i32 = 26;
+    /// An extended code: there is no room for the index of the write-ahead log.
+    pub(super) const IO_SHARED_MEMORY_SIZE: i32 = 4874;
 }
 
 /// Trouble inside the store.
@@ -49,6 +53,9 @@ impl Fault {
         match self {
             Self::Catalog(error) => error,
             Self::Closed => otherwise(Arc::new(Closed)),
+            Self::Driver(error) if is_full(&error) => {
+                otherwise(Arc::new(io::Error::new(io::ErrorKind::StorageFull, "the disk is full")))
+            }
             Self::Driver(error) => match damage(&error) {
                 Some(detail) => CatalogError::Damaged { what: format!("\"{}\"", path.display()), detail },
                 None => otherwise(Arc::new(error)),
@@ -79,6 +86,11 @@ pub(super) fn is_damage(error: &sqlx::Error) -> bool {
     damage(error).is_some()
 }
 
+/// Whether there was no room left. SQLite tells it in more than one way.
+fn is_full(error: &sqlx::Error) -> bool {
+    primary_code(error) == Some(code::FULL) || extended_code(error) == Some(code::IO_SHARED_MEMORY_SIZE)
+}
+
 /// What is wrong with the file itself, if that is the trouble.
 fn damage(error: &sqlx::Error) -> Option<String> {
     match error {
@@ -92,6 +104,9 @@ fn damage(error: &sqlx::Error) -> Option<String> {
 }
 
 fn primary_code(error: &sqlx::Error) -> Option<i32> {
-    let code: i32 = error.as_database_error()?.code()?.parse().ok()?;
-    Some(code & 0xff)
+    extended_code(error).map(|code| code & 0xff)
+}
+
+fn extended_code(error: &sqlx::Error) -> Option<i32> {
+    error.as_database_error()?.code()?.parse().ok()
 }

@@ -21,6 +21,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0001_first.sql"),
     include_str!("../migrations/0002_cache.sql"),
     include_str!("../migrations/0003_reuse.sql"),
+    include_str!("../migrations/0004_process.sql"),
 ];
 
 /// The newest version this build knows.

@@ -8,7 +8,7 @@ use super::lane::Lane;
 use crate::QueryId;
 use crate::store::QueryRecord;
 
-/// Statements per INSERT; fourteen values each stay far below what SQLite and PostgreSQL let one statement bind.
+/// Statements per INSERT; fifteen values each stay far below what SQLite and PostgreSQL let one statement bind.
 const BATCH: usize = 128;
 
 pub(super) async fn log(lane: &mut Lane, queries: &[QueryRecord], keep: usize) -> Result<(), Fault> {
@@ -36,7 +36,7 @@ pub(super) async fn log(lane: &mut Lane, queries: &[QueryRecord], keep: usize) -
 pub(super) async fn list(lane: &mut Lane, limit: usize) -> Result<Vec<QueryRecord>, Fault> {
     let rows = sqlx::query(
         "SELECT query_id, started_at, user_name, sql_text, state, error, elapsed_ms, cpu_ms, rows_returned, bytes_scanned,
-                planning_ms, reuse, entries_used, saved_ms
+                planning_ms, reuse, entries_used, saved_ms, process
          FROM queries ORDER BY started_at DESC, query_id DESC LIMIT $1",
     )
     .bind(i64::try_from(limit).unwrap_or(i64::MAX))
@@ -48,7 +48,7 @@ pub(super) async fn list(lane: &mut Lane, limit: usize) -> Result<Vec<QueryRecor
 fn upsert(queries: &[QueryRecord]) -> QueryBuilder<Sqlite> {
     let mut insert = QueryBuilder::new(
         "INSERT INTO queries (query_id, started_at, user_name, sql_text, state, error, elapsed_ms, cpu_ms, rows_returned,
-                              bytes_scanned, planning_ms, reuse, entries_used, saved_ms) ",
+                              bytes_scanned, planning_ms, reuse, entries_used, saved_ms, process) ",
     );
     insert.push_values(queries, |mut row, query| {
         row.push_bind(query.query_id.to_string())
@@ -64,14 +64,15 @@ fn upsert(queries: &[QueryRecord]) -> QueryBuilder<Sqlite> {
             .push_bind(query.planning_ms)
             .push_bind(&query.reuse)
             .push_bind(query.entries_used)
-            .push_bind(query.saved_ms);
+            .push_bind(query.saved_ms)
+            .push_bind(&query.process);
     });
     insert.push(
         " ON CONFLICT (query_id) DO UPDATE SET started_at = excluded.started_at, user_name = excluded.user_name,
           sql_text = excluded.sql_text, state = excluded.state, error = excluded.error, elapsed_ms = excluded.elapsed_ms,
           cpu_ms = excluded.cpu_ms, rows_returned = excluded.rows_returned, bytes_scanned = excluded.bytes_scanned,
           planning_ms = excluded.planning_ms, reuse = excluded.reuse, entries_used = excluded.entries_used,
-          saved_ms = excluded.saved_ms",
+          saved_ms = excluded.saved_ms, process = excluded.process",
     );
     insert
 }
@@ -93,5 +94,6 @@ fn read(row: &SqliteRow) -> Result<QueryRecord, Fault> {
         reuse: row.try_get(11)?,
         entries_used: row.try_get(12)?,
         saved_ms: row.try_get(13)?,
+        process: row.try_get(14)?,
     })
 }

@@ -1,0 +1,190 @@
+//! [`HoldingStore`]: an object store that keeps back the end of every upload, until all of them may end.
+
+use std::fmt;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use datafusion::common::Result;
+use datafusion::execution::object_store::ObjectStoreRegistry;
+use futures::stream::BoxStream;
+use object_store::path::Path;
+use object_store::{
+    CopyOptions, Error as StoreError, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore,
+    PutMultipartOptions, PutOptions, PutPayload, PutResult, Result as StoreResult, UploadPart,
+};
+use parking_lot::Mutex;
+use url::Url;
+use uuid::Uuid;
+
+use crate::noting_store::FirstFault;
+
+/// Files of one statement that are not there yet.
+#[derive(Debug)]
+pub(crate) struct Held {
+    pub(crate) store: Arc<dyn ObjectStore>,
+    /// Where uploads go.
+    pub(crate) base: String,
+    /// What names of files end in.
+    pub(crate) ending: String,
+    pub(crate) files: Mutex<Vec<HeldFile>>,
+    /// What went wrong in the store first.
+    pub(crate) fault: FirstFault,
+}
+
+#[derive(Debug)]
+pub(crate) struct HeldFile {
+    /// Path below the base, and below the table's folder.
+    pub(crate) target: String,
+    pub(crate) content: Content,
+    /// Whether the writer has ended it.
+    pub(crate) whole: bool,
+}
+
+#[derive(Debug)]
+pub(crate) enum Content {
+    Small(PutPayload),
+    Large(Box<dyn MultipartUpload>),
+}
+
+impl Held {
+    /// The partition folders of a writer's path, and a name of our own.
+    fn target(&self, location: &Path) -> String {
+        let folders = location.as_ref().rsplit_once('/').map_or("", |(folders, _)| folders);
+        // Partitioned files are put below the one file that unpartitioned ones would be.
+        let folders = folders.strip_prefix("rows").unwrap_or(folders).trim_start_matches('/');
+        join(folders, &format!("{}{}", Uuid::now_v7().as_simple(), self.ending))
+    }
+
+    pub(crate) fn path(&self, target: &str) -> StoreResult<Path> {
+        Ok(Path::parse(join(&self.base, target))?)
+    }
+
+    /// Gives up what was not committed.
+    pub(crate) async fn discard(&self) {
+        let files = std::mem::take(&mut *self.files.lock());
+        for file in files {
+            if let Content::Large(mut upload) = file.content
+                && let Err(error) = upload.abort().await
+            {
+                tracing::warn!(target = file.target, %error, "cannot abort an upload");
+            }
+        }
+    }
+}
+
+/// A path of two parts that may be empty.
+pub(crate) fn join(folder: &str, name: &str) -> String {
+    [folder, name].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("/")
+}
+
+const DONE: PutResult = PutResult { e_tag: None, version: None };
+
+/// A store that keeps back the end of every upload.
+#[derive(Debug)]
+pub(crate) struct HoldingStore(pub(crate) Arc<Held>);
+
+impl fmt::Display for HoldingStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "HoldingStore({})", self.0.store)
+    }
+}
+
+#[async_trait]
+impl ObjectStore for HoldingStore {
+    async fn put_opts(&self, location: &Path, payload: PutPayload, _: PutOptions) -> StoreResult<PutResult> {
+        let file = HeldFile { target: self.0.target(location), content: Content::Small(payload), whole: true };
+        self.0.files.lock().push(file);
+        Ok(DONE)
+    }
+
+    async fn put_multipart_opts(
+        &self,
+        location: &Path,
+        options: PutMultipartOptions,
+    ) -> StoreResult<Box<dyn MultipartUpload>> {
+        let target = self.0.target(location);
+        let path = self.0.path(&target)?;
+        let upload = self.0.store.put_multipart_opts(&path, options).await?;
+        Ok(Box::new(HeldUpload { held: Arc::clone(&self.0), target, upload: Some(upload) }))
+    }
+
+    async fn get_opts(&self, location: &Path, options: GetOptions) -> StoreResult<GetResult> {
+        self.0.store.get_opts(location, options).await
+    }
+
+    fn delete_stream(&self, locations: BoxStream<'static, StoreResult<Path>>) -> BoxStream<'static, StoreResult<Path>> {
+        self.0.store.delete_stream(locations)
+    }
+
+    fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, StoreResult<ObjectMeta>> {
+        self.0.store.list(prefix)
+    }
+
+    async fn list_with_delimiter(&self, prefix: Option<&Path>) -> StoreResult<ListResult> {
+        self.0.store.list_with_delimiter(prefix).await
+    }
+
+    async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> StoreResult<()> {
+        self.0.store.copy_opts(from, to, options).await
+    }
+}
+
+/// An upload that ends later.
+#[derive(Debug)]
+struct HeldUpload {
+    held: Arc<Held>,
+    target: String,
+    upload: Option<Box<dyn MultipartUpload>>,
+}
+
+impl HeldUpload {
+    fn hold(&mut self, whole: bool) {
+        if let Some(upload) = self.upload.take() {
+            let file = HeldFile { target: std::mem::take(&mut self.target), content: Content::Large(upload), whole };
+            self.held.files.lock().push(file);
+        }
+    }
+}
+
+#[async_trait]
+impl MultipartUpload for HeldUpload {
+    fn put_part(&mut self, data: PutPayload) -> UploadPart {
+        match &mut self.upload {
+            Some(upload) => upload.put_part(data),
+            None => {
+                let ended = StoreError::Generic { store: "insert", source: "the upload has ended".into() };
+                Box::pin(async move { Err(ended) })
+            }
+        }
+    }
+
+    async fn complete(&mut self) -> StoreResult<PutResult> {
+        self.hold(true);
+        Ok(DONE)
+    }
+
+    async fn abort(&mut self) -> StoreResult<()> {
+        self.hold(false);
+        Ok(())
+    }
+}
+
+impl Drop for HeldUpload {
+    fn drop(&mut self) {
+        self.hold(false);
+    }
+}
+
+/// Whatever the URL, the one store.
+#[derive(Debug)]
+pub(crate) struct OneStore(pub(crate) Arc<dyn ObjectStore>);
+
+impl ObjectStoreRegistry for OneStore {
+    fn register_store(&self, _url: &Url, _store: Arc<dyn ObjectStore>) -> Option<Arc<dyn ObjectStore>> {
+        None
+    }
+
+    fn get_store(&self, _url: &Url) -> Result<Arc<dyn ObjectStore>> {
+        Ok(Arc::clone(&self.0))
+    }
+}
