@@ -267,7 +267,8 @@ impl StatementRun<'_> {
     /// What would be reused, and why not more.
     async fn explain_reuse(&self, statement: DFStatement) -> Result<Answer> {
         let plan = Box::pin(self.state.statement_to_plan(statement)).await?;
-        let findings = StatementReuse::new(&self.session.inner.shared.reuse, self.state)?.explain(&plan).await?;
+        let findings =
+            StatementReuse::new(&self.session.inner.shared.reuse, self.state, self.catalog)?.explain(&plan).await?;
         let batch = reuse::explain(findings.as_ref())?;
         let schema = batch.schema();
         self.record.finished(batch.num_rows() as u64);
@@ -303,7 +304,7 @@ impl StatementRun<'_> {
         told: impl FnOnce(SendableRecordBatchStream) -> SendableRecordBatchStream,
     ) -> Result<Running> {
         let shared = &self.session.inner.shared;
-        let planned = StatementReuse::new(&shared.reuse, self.state)?.plan(&plan, is_query).await?;
+        let planned = StatementReuse::new(&shared.reuse, self.state, self.catalog)?.plan(&plan, is_query).await?;
         self.record.planned(&planned.plan);
         self.progress.running(&planned.plan);
         tracing::debug!(planning_ms = self.started.elapsed().as_secs_f64() * 1000.0, "planned");

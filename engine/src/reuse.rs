@@ -35,7 +35,9 @@ use nectarine_planner::canonical::BuiltIns;
 
 pub use self::admin::CacheAdmin;
 pub(crate) use self::explain::explain;
-pub(crate) use self::fast_path::{FastPath, Read, Remembered, SettingsDigest, is_timeless, statement_key};
+pub(crate) use self::fast_path::{
+    FastPath, Read, Remembered, SettingsDigest, extents_digest, is_timeless, statement_key,
+};
 pub(crate) use self::in_flight::{InFlight, Leader};
 pub(crate) use self::keeping::Keeping;
 pub(crate) use self::oracle::Oracle;

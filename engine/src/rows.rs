@@ -92,7 +92,7 @@ impl RecordedStream {
 }
 
 /// Looks at the external extents once more.
-async fn look_again(catalog: &StatementCatalog) -> Result<(), DataFusionError> {
+pub(crate) async fn look_again(catalog: &StatementCatalog) -> Result<(), DataFusionError> {
     for extents in catalog.external_extents() {
         catalog.shared.tracker.verify(&extents).await.map_err(wrap)?;
     }
@@ -135,7 +135,9 @@ impl Running {
         self.ending.progress.done();
         self.ending.record.finished(self.rows);
         // Those who wait for this very answer find it now.
-        self.ending.leader = None;
+        if let Some(leader) = self.ending.leader.take() {
+            leader.finish();
+        }
         Ok(())
     }
 

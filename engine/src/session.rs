@@ -15,7 +15,7 @@ use datafusion::common::TableReference;
 use datafusion::execution::context::SessionState;
 use datafusion::physical_plan::memory::MemoryStream;
 use datafusion::sql::parser::Statement as DFStatement;
-use nectarine_catalog::{Extent, Fingerprint, QueryId, TableName};
+use nectarine_catalog::{Fingerprint, QueryId, TableName};
 use nectarine_planner::Streams;
 use nectarine_planner::reuse::{Found, Hit};
 use nectarine_planner::sql::{self, ParseOptions};
@@ -192,10 +192,9 @@ impl Session {
             shared.template.config_options().catalog.default_catalog.clone(),
             None,
         );
-        for (table, extents) in &known.reads {
-            let now = catalog.extents(table).await.ok()?;
-            let is_same = |(one, two): (&Arc<Extent>, &Arc<Extent>)| one.fingerprint == two.fingerprint;
-            if now.len() != extents.len() || !now.iter().zip(extents.iter()).all(is_same) {
+        for (table, digest) in &known.reads {
+            let extents = catalog.extents(table).await.ok()?;
+            if reuse::extents_digest(&extents) != *digest {
                 return None;
             }
         }

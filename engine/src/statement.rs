@@ -37,7 +37,7 @@ use crate::engine::Shared;
 use crate::external;
 use crate::external_insert;
 use crate::managed::{self, AppendCommit, Sources};
-use crate::reuse::Read;
+use crate::reuse::{Read, extents_digest};
 use crate::system;
 
 /// How deep views may stand on views; deeper ones go round in circles.
@@ -222,7 +222,7 @@ impl Streams for StatementCatalog {
                     TableKind::Managed { .. } => self.shared.catalog.extents(table.id).await.map_err(wrap)?,
                     TableKind::View { .. } => return plan_err!("view \"{}\" has no extents", table.name),
                 };
-                self.reads.lock().push((Arc::new(table.clone()), Arc::clone(&extents)));
+                self.reads.lock().push((Arc::new(table.clone()), extents_digest(&extents)));
                 Ok(extents)
             })
             .await?;

@@ -22,7 +22,7 @@ mod rule;
 mod tests;
 
 pub use self::admission::AdmissionPolicy;
-pub use self::context::{Findings, Hit, ReuseContext, ReuseExtension, ReuseMode};
+pub use self::context::{Findings, Hit, Repeated, ReuseContext, ReuseExtension, ReuseMode};
 pub use self::oracle::{CacheOracle, EmptyOracle, Found, Inquiry};
 pub use self::report::{PrefixReport, Verdict};
 pub use self::rule::{ReusePrefixes, is_worth_it};

@@ -25,8 +25,15 @@ const REMEMBERED_MAX: u64 = 10_000;
 /// Longer texts are planned each time.
 const TEXT_BYTES_MAX: usize = 64 * 1024;
 
-/// A table and the extents that a statement read of it.
-pub(crate) type Read = (Arc<TableDef>, Arc<[Arc<Extent>]>);
+/// A table and the digest of the extents that a statement read of it.
+pub(crate) type Read = (Arc<TableDef>, Fingerprint);
+
+/// The digest of a list of extents.
+pub(crate) fn extents_digest(extents: &[Arc<Extent>]) -> Fingerprint {
+    let mut bytes = Vec::with_capacity(extents.len() * 32);
+    extents.iter().for_each(|extent| bytes.extend_from_slice(extent.fingerprint.as_bytes()));
+    Fingerprint::of_bytes(&bytes)
+}
 
 /// What answered a statement.
 pub(crate) struct Remembered {

@@ -29,7 +29,17 @@ struct Run {
     started: Instant,
     /// Milliseconds after `started` when the leader was last at work; `u64::MAX` while it is.
     last_active_ms: AtomicU64,
-    done: watch::Sender<bool>,
+    progress: watch::Sender<Progress>,
+}
+
+/// How far a leader is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Progress {
+    Running,
+    /// It gave all rows; whether they were worth keeping is another matter.
+    Finished,
+    /// It failed or was cancelled.
+    Gone,
 }
 
 /// The one who computes. Those who wait go on when it is dropped.
@@ -43,8 +53,10 @@ pub(crate) struct Leader {
 pub(crate) enum Turn {
     /// Compute it.
     Lead(Leader),
-    /// Somebody computed it meanwhile, or tried to: look again.
+    /// Somebody computed it meanwhile: look again, and compute it if it was not kept.
     LookAgain,
+    /// Somebody tried to and failed: take a turn again.
+    TakeOver,
     /// Somebody computes it, but too slowly: compute it too, without leading.
     Alone,
 }
@@ -60,22 +72,22 @@ impl InFlight {
                     let run = Arc::new(Run {
                         started: Instant::now(),
                         last_active_ms: AtomicU64::new(u64::MAX),
-                        done: watch::Sender::new(false),
+                        progress: watch::Sender::new(Progress::Running),
                     });
                     running.insert(key, Arc::clone(&run));
                     return Turn::Lead(Leader { key, run, all: self.clone() });
                 }
             }
         };
-        let mut done = run.done.subscribe();
+        let mut progress = run.progress.subscribe();
         loop {
-            if *done.borrow_and_update() {
-                return Turn::LookAgain;
+            match *progress.borrow_and_update() {
+                Progress::Running => {}
+                Progress::Finished => return Turn::LookAgain,
+                Progress::Gone => return Turn::TakeOver,
             }
-            match tokio::time::timeout(IDLE, done.changed()).await {
-                Ok(_) => return Turn::LookAgain,
-                Err(_) if run.is_idle() => return Turn::Alone,
-                Err(_) => {}
+            if tokio::time::timeout(IDLE, progress.changed()).await.is_err() && run.is_idle() {
+                return Turn::Alone;
             }
         }
     }
@@ -103,10 +115,23 @@ impl Leader {
     }
 }
 
+impl Leader {
+    /// All rows were given, and kept if that was worth it.
+    pub(crate) fn finish(self) {
+        self.run.progress.send_replace(Progress::Finished);
+    }
+}
+
 impl Drop for Leader {
     fn drop(&mut self) {
         self.all.running.lock().remove(&self.key);
-        self.run.done.send_replace(true);
+        self.run.progress.send_if_modified(|progress| {
+            let is_running = *progress == Progress::Running;
+            if is_running {
+                *progress = Progress::Gone;
+            }
+            is_running
+        });
     }
 }
 
@@ -129,11 +154,24 @@ mod tests {
             })
             .collect();
         tokio::time::sleep(Duration::from_millis(20)).await;
-        drop(leader);
+        leader.finish();
         for waiter in waiting {
             assert!(waiter.await.unwrap());
         }
         assert!(matches!(all.take_turn(key()).await, Turn::Lead(_)), "the next one leads again");
+    }
+
+    #[tokio::test]
+    async fn one_takes_over_from_a_leader_that_is_gone() {
+        let all = InFlight::default();
+        let Turn::Lead(leader) = all.take_turn(key()).await else { panic!("the first leads") };
+        let waiting = tokio::spawn({
+            let all = all.clone();
+            async move { matches!(all.take_turn(key()).await, Turn::TakeOver) }
+        });
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        drop(leader);
+        assert!(waiting.await.unwrap());
     }
 
     #[tokio::test]

@@ -17,6 +17,8 @@ use nectarine_planner::reuse::{Findings, Found, ReuseMode, is_worth_it};
 use super::{Reuse, check};
 use crate::Result;
 use crate::managed::now_micros;
+use crate::rows::look_again;
+use crate::statement::StatementCatalog;
 
 /// One prefix that is recorded.
 struct Kept {
@@ -44,6 +46,11 @@ impl Keeping {
         Self { reuse, mode, below: kept.collect(), root: None, description: String::new() }
     }
 
+    /// Keeps nothing yet.
+    pub(super) fn of(reuse: Reuse, mode: ReuseMode) -> Self {
+        Self { reuse, mode, below: vec![], root: None, description: String::new() }
+    }
+
     pub(super) fn keep_root(&mut self, root: &Prefix, limits: RecordingLimits) {
         let key = PrefixKey { key: root.key, program: root.program, ordinal: usize::MAX };
         let recording = Recording::new(self.reuse.store.clone(), Arc::new(key), limits);
@@ -63,6 +70,17 @@ impl Keeping {
         match &self.root {
             Some(root) => root.recording.tee(0, 1, stream),
             None => stream,
+        }
+    }
+
+    /// Publishes if the extents that were read are still what they were; returns how many entries.
+    pub(super) async fn publish_verified(self, catalog: &StatementCatalog, elapsed: Duration) -> usize {
+        match look_again(catalog).await {
+            Ok(()) => self.add(elapsed).await,
+            Err(_) => {
+                self.discard();
+                0
+            }
         }
     }
 

@@ -9,13 +9,16 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::time::Instant;
 
 use datafusion::execution::context::SessionState;
 use datafusion::logical_expr::LogicalPlan;
-use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::{ExecutionPlan, execute_stream};
+use datafusion::physical_planner::DefaultPhysicalPlanner;
+use futures::StreamExt;
 use nectarine_catalog::Fingerprint;
 use nectarine_executor::{Lowering, RecordingLimits, StatementLowering};
-use nectarine_planner::reuse::{AdmissionPolicy, Findings, ReuseContext, ReuseExtension, ReuseMode};
+use nectarine_planner::reuse::{AdmissionPolicy, Findings, Repeated, ReuseContext, ReuseExtension, ReuseMode};
 
 use super::in_flight::Turn;
 use super::late::{Unusable, lower_reads};
@@ -23,6 +26,7 @@ use super::{Keeping, Leader, Oracle, Reuse};
 use crate::engine::options;
 use crate::machine;
 use crate::settings::{parse_size, reuse_mode};
+use crate::statement::StatementCatalog;
 use crate::{Notice, Result};
 
 /// How often a statement is planned again before it does without the cache.
@@ -44,15 +48,16 @@ pub(crate) struct Planned {
 pub(crate) struct StatementReuse<'a> {
     reuse: &'a Reuse,
     state: &'a SessionState,
+    catalog: &'a StatementCatalog,
     mode: ReuseMode,
     banned: HashSet<Fingerprint>,
     notices: Vec<Notice>,
 }
 
 impl<'a> StatementReuse<'a> {
-    pub(crate) fn new(reuse: &'a Reuse, state: &'a SessionState) -> Result<Self> {
+    pub(crate) fn new(reuse: &'a Reuse, state: &'a SessionState, catalog: &'a StatementCatalog) -> Result<Self> {
         let mode = reuse_mode(&options(state.config_options()).reuse)?;
-        Ok(Self { reuse, state, mode, banned: HashSet::new(), notices: vec![] })
+        Ok(Self { reuse, state, catalog, mode, banned: HashSet::new(), notices: vec![] })
     }
 
     /// Plans a statement. `is_query`: its rows are the answer, and may be kept as such.
@@ -64,6 +69,8 @@ impl<'a> StatementReuse<'a> {
         }
         self.reuse.refresh().await;
         let mut counts = !is_explain;
+        let mut ran_first = false;
+        let mut may_wait = true;
         for _ in 0..TRIES_MAX {
             let (context, lowering) = self.contexts(counts)?;
             // Planning again for the same statement is not another look-up.
@@ -87,6 +94,12 @@ impl<'a> StatementReuse<'a> {
                 }
             };
             let Some(findings) = context.take_findings() else { return self.without(logical).await };
+            if !ran_first && !findings.repeated.is_empty() && self.mode.keeps() {
+                ran_first = true;
+                if self.run_first(&state, &findings.repeated).await? {
+                    continue;
+                }
+            }
             let mut keeping = Keeping::new(self.reuse.clone(), self.mode, &lowering, &findings);
             let mut leader = None;
             if is_query && !describes && !findings.is_exact() && self.mode.keeps() {
@@ -94,13 +107,23 @@ impl<'a> StatementReuse<'a> {
                     && !root.inputs.is_empty()
                 {
                     let is_kept = self.mode != ReuseMode::Check || self.reuse.cache.lookup(&root.key).is_some();
-                    match self.reuse.in_flight.take_turn(root.key).await {
-                        Turn::Lead(turn) => leader = Some(turn),
-                        Turn::Alone => {}
-                        Turn::LookAgain if !self.mode.reads() => {}
-                        Turn::LookAgain => {
-                            self.reuse.refresh().await;
-                            continue;
+                    if may_wait {
+                        match self.reuse.in_flight.take_turn(root.key).await {
+                            // Kept between this statement's look and its turn.
+                            Turn::Lead(turn) if self.mode.reads() && self.reuse.cache.lookup(&root.key).is_some() => {
+                                turn.finish();
+                                may_wait = false;
+                                continue;
+                            }
+                            Turn::Lead(turn) => leader = Some(turn),
+                            Turn::Alone => {}
+                            Turn::TakeOver => continue,
+                            Turn::LookAgain if !self.mode.reads() => {}
+                            Turn::LookAgain => {
+                                may_wait = false;
+                                self.reuse.refresh().await;
+                                continue;
+                            }
                         }
                     }
                     if is_kept {
@@ -122,6 +145,31 @@ impl<'a> StatementReuse<'a> {
         state.config_mut().options_mut().extensions.insert(ReuseExtension(Some(Arc::clone(&context))));
         Box::pin(state.create_physical_plan(logical)).await?;
         Ok(context.take_findings())
+    }
+
+    /// Computes what the plan needs more than once, so that it can be read. `false` if nothing came of it.
+    async fn run_first(&self, state: &SessionState, repeated: &[Repeated]) -> Result<bool> {
+        let mut n_kept = 0;
+        for Repeated { prefix, plan } in repeated {
+            let started = Instant::now();
+            // Without the extensions of the statement: what runs here is the prefix and nothing else.
+            let mut state = state.clone();
+            let extensions = &mut state.config_mut().options_mut().extensions;
+            extensions.insert(ReuseExtension(None));
+            let lowering = Lowering::new(self.reuse.store.clone(), [], self.limits()?);
+            extensions.insert(StatementLowering(Arc::new(lowering)));
+            let planner = DefaultPhysicalPlanner::default();
+            let plan = planner.optimize_physical_plan(Arc::clone(plan), &state, |_, _| {})?;
+            let mut keeping = Keeping::of(self.reuse.clone(), self.mode);
+            keeping.keep_root(prefix, self.limits()?);
+            let mut rows = keeping.tee(execute_stream(plan, state.task_ctx())?);
+            while let Some(batch) = rows.next().await {
+                batch?;
+            }
+            drop(rows);
+            n_kept += keeping.publish_verified(self.catalog, started.elapsed()).await;
+        }
+        Ok(n_kept > 0)
     }
 
     /// The plan as it would be without any cache.

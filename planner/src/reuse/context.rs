@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use datafusion::common::{Result, plan_err};
 use datafusion::config::{ConfigEntry, ConfigExtension, ExtensionOptions};
+use datafusion::physical_plan::ExecutionPlan;
 use nectarine_catalog::Fingerprint;
 use parking_lot::Mutex;
 
@@ -57,6 +58,15 @@ pub struct Hit {
     pub is_root: bool,
 }
 
+/// A prefix that occurs several times in a plan.
+#[derive(Debug)]
+pub struct Repeated {
+    /// Which.
+    pub prefix: Prefix,
+    /// One occurrence, as it was in the initial plan.
+    pub plan: Arc<dyn ExecutionPlan>,
+}
+
 /// What the rule found and decided.
 #[derive(Debug)]
 pub struct Findings {
@@ -66,6 +76,8 @@ pub struct Findings {
     pub hits: Vec<Hit>,
     /// Prefixes below the root that the plan keeps, by the ordinal of their AddEntry.
     pub kept: Vec<Prefix>,
+    /// Groups that the plan would compute more than once: run them first, and both read the result.
+    pub repeated: Vec<Repeated>,
     /// One line for each node that was looked at.
     pub report: Vec<PrefixReport>,
 }

@@ -18,15 +18,16 @@ use std::sync::Arc;
 use datafusion::common::Result;
 use datafusion::config::ConfigOptions;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_plan::aggregates::AggregateExec;
 use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
 use datafusion::physical_plan::{ExecutionPlan, displayable};
 use nectarine_catalog::Fingerprint;
 
 use super::candidate::candidate;
 use super::consistent::inconsistent;
-use super::context::{Findings, Hit, ReuseContext, ReuseExtension, ReuseMode};
+use super::context::{Findings, Hit, Repeated, ReuseContext, ReuseExtension, ReuseMode};
 use super::{Found, Inquiry, PrefixReport, Verdict};
-use crate::canonical::{Prefix, PrefixNode, Salt, prefixes};
+use crate::canonical::{Prefix, PrefixKind, PrefixNode, Salt, prefixes};
 use crate::node::{AddEntryExec, CacheReadExec, PrefixKey};
 
 /// What opening an entry costs, in microseconds.
@@ -69,13 +70,61 @@ fn reuse(
         chosen: HashSet::new(),
         inconsistent: HashSet::new(),
         kept_keys: HashSet::new(),
-        findings: Findings { root: root.prefix.clone(), hits: vec![], kept: vec![], report: vec![] },
+        findings: Findings { root: root.prefix.clone(), hits: vec![], kept: vec![], repeated: vec![], report: vec![] },
     };
     rewrite.choose(&root);
     let place = Place { depth: 0, is_root: true, parent_lookups: 0, may_keep: context.mode.keeps() };
     let plan = rewrite.rewrite(&root, place)?;
+    if context.mode == ReuseMode::On {
+        rewrite.findings.repeated = repeated(&root, &rewrite.chosen);
+    }
     context.found(rewrite.findings);
     Ok(plan)
+}
+
+/// Groups that occur more than once in what is computed, the largest ones only.
+fn repeated(root: &PrefixNode, chosen: &HashSet<Fingerprint>) -> Vec<Repeated> {
+    let mut n_occurrences: HashMap<Fingerprint, usize> = HashMap::new();
+    count_groups(root, chosen, &mut n_occurrences);
+    let mut found = vec![];
+    largest_repeated(root, chosen, &n_occurrences, &mut found);
+    found
+}
+
+fn is_group(node: &PrefixNode) -> Option<&Prefix> {
+    candidate(node, false).filter(|prefix| prefix.kind == PrefixKind::Aggregate && node.plan.is::<AggregateExec>())
+}
+
+fn count_groups(node: &PrefixNode, chosen: &HashSet<Fingerprint>, n_occurrences: &mut HashMap<Fingerprint, usize>) {
+    if node.prefix.as_ref().is_ok_and(|prefix| chosen.contains(&prefix.key)) {
+        return;
+    }
+    if let Some(prefix) = is_group(node) {
+        *n_occurrences.entry(prefix.key).or_default() += 1;
+    }
+    node.children.iter().for_each(|child| count_groups(child, chosen, n_occurrences));
+}
+
+fn largest_repeated(
+    node: &PrefixNode,
+    chosen: &HashSet<Fingerprint>,
+    n_occurrences: &HashMap<Fingerprint, usize>,
+    found: &mut Vec<Repeated>,
+) {
+    // A recursive term is no place for anything that runs once.
+    let is_chosen = node.prefix.as_ref().is_ok_and(|prefix| chosen.contains(&prefix.key));
+    if is_chosen || node.plan.name() == "RecursiveQueryExec" {
+        return;
+    }
+    if let Some(prefix) = is_group(node)
+        && n_occurrences.get(&prefix.key).is_some_and(|n| *n > 1)
+    {
+        if found.iter().all(|other| other.prefix.key != prefix.key) {
+            found.push(Repeated { prefix: prefix.clone(), plan: Arc::clone(&node.plan) });
+        }
+        return;
+    }
+    node.children.iter().for_each(|child| largest_repeated(child, chosen, n_occurrences, found));
 }
 
 /// One batched question. If the whole answer is there, the rest of the plan is not asked for.

@@ -160,6 +160,21 @@ async fn two_runs_of_one_sum_are_not_mixed() {
 }
 
 #[tokio::test]
+async fn groups_that_occur_twice_are_found() {
+    let setup = Setup::new();
+    let totals = "SELECT a, sum(b) s FROM t GROUP BY a";
+    let sql = format!("SELECT * FROM ({totals}) x JOIN (SELECT max(s) m FROM ({totals})) y ON x.s = y.m");
+    let (_, findings) = setup.run(&sql, ReuseMode::On).await;
+    assert_eq!(findings.repeated.len(), 1);
+    assert_eq!(findings.repeated[0].prefix.key, setup.fixture.key(totals).await);
+    setup.knows(totals).await;
+    let (_, findings) = setup.run(&sql, ReuseMode::On).await;
+    assert!(findings.repeated.is_empty());
+    let (_, findings) = setup.run(totals, ReuseMode::On).await;
+    assert!(findings.repeated.is_empty());
+}
+
+#[tokio::test]
 async fn joins_are_kept_when_several_ask() {
     let setup = Setup::new();
     let join = "SELECT t.a, u.b FROM t JOIN u ON t.a = u.a";
