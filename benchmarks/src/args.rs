@@ -30,7 +30,9 @@ pub(crate) enum Task {
     Tpch(TpchArgs),
     /// Planning, memory and reopening with many extents.
     Extents(ExtentsArgs),
-    /// Both, as in docs/benchmarks.md.
+    /// The 22 TPC-H queries again and again: what reuse saves.
+    Reuse(TpchArgs),
+    /// All of them, as in docs/benchmarks.md.
     All {
         /// How much.
         #[arg(long, value_enum, default_value = "full")]
@@ -85,11 +87,15 @@ pub(crate) struct TpchArgs {
     /// Measures stock DataFusion against itself: the noise of this machine.
     #[arg(long)]
     pub(crate) control: bool,
+
+    /// Runs Nectarine with reuse on, and forgets everything before each run: what keeping results costs.
+    #[arg(long)]
+    pub(crate) cold: bool,
 }
 
 impl Default for TpchArgs {
     fn default() -> Self {
-        Self { scale: 1.0, files: 8, runs: 5, queries: QuerySet::all(), partitions: None, control: false }
+        Self { scale: 1.0, files: 8, runs: 5, queries: QuerySet::all(), partitions: None, control: false, cold: false }
     }
 }
 

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use arrow::array::AsArray;
 use arrow::datatypes::{Float64Type, Int64Type};
-use nectarine_engine::{Engine, Session};
+use nectarine_engine::{Engine, Session, Settings};
 use tempfile::TempDir;
 
 use self::files::ROWS_PER_FILE;
@@ -32,6 +32,11 @@ pub(crate) const BYTES_PER_EXTENT_MAX: f64 = 4096.0;
 
 const EXTERNAL: &str = "external_extents";
 const MANAGED: &str = "managed_extents";
+
+/// Planning is what is measured: a query that is answered without it says nothing.
+pub(crate) fn without_reuse() -> Result<Settings> {
+    Ok(Settings::default().with("nectarine.reuse", "off")?)
+}
 
 /// All that was measured.
 pub(crate) struct Figures {
@@ -67,7 +72,7 @@ pub(crate) async fn measure(args: &ExtentsArgs, folder: &Path) -> Result<Figures
     eprintln!("{} files made in {:.1} s", args.count, started.elapsed().as_secs_f64());
     tokio::time::sleep(REST).await;
 
-    let engine = Engine::builder().home(&home).open().await?;
+    let engine = Engine::builder().home(&home).settings(without_reuse()?).open().await?;
     let session = engine.session();
     let made = make_external(&session, &data).await?;
     let mut external = measure_table(&session, EXTERNAL, args.count, args.plans, made).await?;
@@ -196,7 +201,7 @@ mod tests {
             let folder = tempfile::tempdir()?;
             let (data, home) = (folder.path().join("data"), folder.path().join("home"));
             files::generate(&data, 12, 16)?;
-            let engine = Engine::builder().home(&home).open().await?;
+            let engine = Engine::builder().home(&home).settings(without_reuse()?).open().await?;
             let session = engine.session();
             let made = make_external(&session, &data).await?;
             let external = measure_table(&session, EXTERNAL, 12, 2, made).await?;

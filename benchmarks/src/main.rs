@@ -3,6 +3,7 @@
 //! ```text
 //!   args        what was asked for
 //!   tpch        the 22 queries, both engines in turn
+//!   reuse       the 22 queries again and again
 //!   extents     planning, memory and reopening with thousands of extents
 //!   report      Markdown for people
 //!   timing      samples and what is said of them
@@ -18,6 +19,7 @@ mod args;
 mod extents;
 mod machine;
 mod report;
+mod reuse;
 mod timing;
 mod tpch;
 
@@ -29,7 +31,7 @@ use anyhow::{Context, Result};
 use clap::Parser;
 
 use crate::allocator::Counting;
-use crate::args::{Args, Size, Task};
+use crate::args::{Args, Size, Task, TpchArgs};
 use crate::report::Report;
 
 #[global_allocator]
@@ -67,6 +69,7 @@ async fn run(args: Args) -> Result<()> {
     match args.task {
         Task::KnownExtents(known) => return extents::answer_as_child(&known).await,
         Task::Tpch(tpch) => report.tpch(&tpch::measure(&tpch, &data).await?),
+        Task::Reuse(tpch) => report.reuse(&reuse::measure(&tpch, &data).await?),
         Task::Extents(extents) => report.extents(&extents::measure(&extents, &data).await?),
         Task::All { scale } => {
             let (tpch, extents) = scale.tasks();
@@ -75,6 +78,9 @@ async fn run(args: Args) -> Result<()> {
                 Size::Full => "all --scale full",
             });
             report.tpch(&tpch::measure(&tpch, &data).await?);
+            let cold = TpchArgs { cold: true, ..tpch.clone() };
+            report.tpch(&tpch::measure(&cold, &data).await?);
+            report.reuse(&reuse::measure(&tpch, &data).await?);
             report.extents(&extents::measure(&extents, &data).await?);
         }
     }

@@ -58,7 +58,7 @@ pub(crate) fn ask_child(home: &Path, sql: &str) -> Result<Reopened> {
 pub(crate) async fn answer_as_child(args: &KnownExtentsArgs) -> Result<()> {
     allocator::start_counting();
     let started = Instant::now();
-    let engine = Engine::builder().home(&args.home).open().await?;
+    let engine = Engine::builder().home(&args.home).settings(super::without_reuse()?).open().await?;
     let open = started.elapsed();
     let session = engine.session();
     let run = async |sql: &str| -> Result<Duration> {

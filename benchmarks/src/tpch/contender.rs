@@ -20,6 +20,8 @@ pub(crate) enum Contender {
     Nectarine {
         session: Session,
         engine: Engine,
+        /// Whether everything is forgotten before each run.
+        cold: bool,
         /// Removed at the end.
         _home: TempDir,
     },
@@ -48,11 +50,12 @@ impl Contender {
         Ok(Self::Stock(context))
     }
 
-    /// Nectarine on a new home, with external tables.
-    pub(crate) async fn nectarine(data: &TpchData, partitions: usize, memory_bytes: u64) -> Result<Self> {
+    /// Nectarine on a new home, with external tables. With `cold`, results are kept and forgotten; else reuse is off.
+    pub(crate) async fn nectarine(data: &TpchData, partitions: usize, memory_bytes: u64, cold: bool) -> Result<Self> {
         let settings = Settings::default()
             .with("datafusion.execution.target_partitions", &partitions.to_string())?
-            .with("nectarine.memory_limit", &memory_bytes.to_string())?;
+            .with("nectarine.memory_limit", &memory_bytes.to_string())?
+            .with("nectarine.reuse", if cold { "on" } else { "off" })?;
         let home = TempDir::new()?;
         let engine = Engine::builder().home(home.path()).settings(settings).open().await?;
         let session = engine.session();
@@ -61,10 +64,13 @@ impl Contender {
             let sql = format!("CREATE EXTERNAL TABLE {} STORED AS PARQUET LOCATION '{location}'", table.name());
             session.execute(&sql).await?.collect().await?;
         }
-        Ok(Self::Nectarine { session, engine, _home: home })
+        Ok(Self::Nectarine { session, engine, cold, _home: home })
     }
 
     pub(crate) async fn run(&self, sql: &str) -> Result<Run> {
+        if let Self::Nectarine { engine, cold: true, .. } = self {
+            engine.cache().clear().await;
+        }
         let started = Instant::now();
         let (planning, rows) = match self {
             Self::Stock(context) => {
