@@ -4,4 +4,5 @@ pub mod conformance;
 pub mod db;
 pub mod files;
 pub mod hook;
+pub mod invariance;
 pub mod program;
