@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!   admin      looking after the cache by hand
+//!   check      entries against what is computed anew
 //!   oracle     the view cache as the planner's rule asks it
 //!   statement  one statement's mode, its tries to plan, what it found
 //!   late       marks that read entries become operators, once the entries are known to be whole
@@ -14,6 +15,7 @@
 //! A fault of the cache never fails a statement: it is logged, and the rows are computed.
 
 mod admin;
+mod check;
 mod explain;
 mod in_flight;
 mod keeping;

@@ -112,7 +112,7 @@ impl Running {
         let mut n_kept = 0;
         if let Some(keeping) = keeping {
             match self.ending.verify || look_again(&self.ending.catalog).await.is_ok() {
-                true => n_kept = keeping.publish(self.busy).await,
+                true => n_kept = keeping.publish(self.busy).await.map_err(wrap)?,
                 false => keeping.discard(),
             }
         }
@@ -168,7 +168,7 @@ impl Drop for Running {
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
         runtime.spawn(async move {
             match look_again(&catalog).await {
-                Ok(()) => _ = keeping.publish(busy).await,
+                Ok(()) => drop(keeping.publish(busy).await),
                 Err(_) => keeping.discard(),
             }
         });

@@ -41,7 +41,8 @@ extensions_options! {
         pub verify_extents: bool, default = true
 
         /// What statements ask of the cache. `on`: read what was computed before, keep what may be needed again. `off`:
-        /// neither. `read_only`: read, keep nothing. `refresh`: compute anew and keep.
+        /// neither. `read_only`: read, keep nothing. `refresh`: compute anew and replace what was kept. `check`: compute
+        /// anew and fail if what was kept differs.
         pub reuse: String, default = "on".to_string()
 
         /// Memory for small cached results, as a size or a share of the machine's memory. Read when the home is opened.
@@ -297,12 +298,13 @@ pub(crate) fn reuse_mode(text: &str) -> Result<ReuseMode> {
         "off" | "false" => ReuseMode::Off,
         "read_only" => ReuseMode::ReadOnly,
         "refresh" => ReuseMode::Refresh,
+        "check" => ReuseMode::Check,
         _ => {
             return Err(EngineError::new(
                 ErrorKind::Configuration,
                 format!("cannot set nectarine.reuse to \"{text}\""),
             )
-            .with_hint("one of on, off, read_only, refresh"));
+            .with_hint("one of on, off, read_only, refresh, check"));
         }
     })
 }

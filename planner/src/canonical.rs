@@ -39,7 +39,7 @@ pub(crate) mod fixture;
 mod tests;
 
 pub use self::function::BuiltIns;
-pub use self::prefix::{Prefix, PrefixKind, PrefixNode, prefixes};
+pub use self::prefix::{Exactness, Input, Prefix, PrefixKind, PrefixNode, prefixes};
 pub use self::salt::Salt;
 pub use self::uncacheable::Uncacheable;
 

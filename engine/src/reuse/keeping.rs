@@ -12,9 +12,10 @@ use nectarine_catalog::{CacheEntry, EntryKind, Fingerprint, ProgramRecord};
 use nectarine_executor::{Finished, Lowering, Recording, RecordingLimits};
 use nectarine_planner::canonical::Prefix;
 use nectarine_planner::node::PrefixKey;
-use nectarine_planner::reuse::{Findings, Found, is_worth_it};
+use nectarine_planner::reuse::{Findings, Found, ReuseMode, is_worth_it};
 
-use super::Reuse;
+use super::{Reuse, check};
+use crate::Result;
 use crate::managed::now_micros;
 
 /// One prefix that is recorded.
@@ -26,6 +27,7 @@ struct Kept {
 /// What one statement records.
 pub(crate) struct Keeping {
     reuse: Reuse,
+    mode: ReuseMode,
     below: Vec<Kept>,
     root: Option<Kept>,
     /// For people: the statement.
@@ -33,13 +35,13 @@ pub(crate) struct Keeping {
 }
 
 impl Keeping {
-    pub(super) fn new(reuse: Reuse, lowering: &Lowering, findings: &Findings) -> Self {
+    pub(super) fn new(reuse: Reuse, mode: ReuseMode, lowering: &Lowering, findings: &Findings) -> Self {
         let recordings = lowering.recordings();
         let kept = recordings.into_iter().filter_map(|recording| {
             let prefix = findings.kept.get(recording.prefix().ordinal)?.clone();
             Some(Kept { prefix, recording })
         });
-        Self { reuse, below: kept.collect(), root: None, description: String::new() }
+        Self { reuse, mode, below: kept.collect(), root: None, description: String::new() }
     }
 
     pub(super) fn keep_root(&mut self, root: &Prefix, limits: RecordingLimits) {
@@ -66,7 +68,14 @@ impl Keeping {
 
     /// Publishes what is whole and worth it; returns how many entries. `elapsed` is what the statement took; `verified`
     /// says that what was read is still there.
-    pub(crate) async fn publish(self, elapsed: Duration) -> usize {
+    pub(crate) async fn publish(self, elapsed: Duration) -> Result<usize> {
+        if self.mode == ReuseMode::Check {
+            return self.check().await.map(|()| 0);
+        }
+        Ok(self.add(elapsed).await)
+    }
+
+    async fn add(self, elapsed: Duration) -> usize {
         let mut entries = vec![];
         let mut loaded = vec![];
         let mut unworthy = vec![];
@@ -97,6 +106,10 @@ impl Keeping {
         if n_entries == 0 {
             return 0;
         }
+        if self.mode == ReuseMode::Refresh {
+            let keys: Vec<_> = entries.iter().map(|(entry, _)| entry.key).collect();
+            self.reuse.drop_entries(&keys).await;
+        }
         let parts: Vec<_> = entries.iter().map(|(entry, _)| (entry.key, entry.parts.clone())).collect();
         match self.reuse.cache.add_all(entries).await {
             Ok(added) => {
@@ -117,6 +130,17 @@ impl Keeping {
                 0
             }
         }
+    }
+
+    /// Compares what was recorded with the entries that are there.
+    async fn check(self) -> Result<()> {
+        for kept in self.below.iter().chain(&self.root) {
+            let Ok(finished) = kept.recording.finish().await else { continue };
+            let outcome = check::compare(&self.reuse, &kept.prefix, &finished).await;
+            self.delete(finished.parts).await;
+            outcome?;
+        }
+        Ok(())
     }
 
     /// Throws away what was recorded.

@@ -87,22 +87,25 @@ impl<'a> StatementReuse<'a> {
                 }
             };
             let Some(findings) = context.take_findings() else { return self.without(logical).await };
-            let mut keeping = Keeping::new(self.reuse.clone(), &lowering, &findings);
+            let mut keeping = Keeping::new(self.reuse.clone(), self.mode, &lowering, &findings);
             let mut leader = None;
             if is_query && !describes && !findings.is_exact() && self.mode.keeps() {
                 if let Ok(root) = &findings.root
                     && !root.inputs.is_empty()
                 {
+                    let is_kept = self.mode != ReuseMode::Check || self.reuse.cache.lookup(&root.key).is_some();
                     match self.reuse.in_flight.take_turn(root.key).await {
                         Turn::Lead(turn) => leader = Some(turn),
                         Turn::Alone => {}
-                        Turn::LookAgain if self.mode == ReuseMode::Refresh => {}
+                        Turn::LookAgain if !self.mode.reads() => {}
                         Turn::LookAgain => {
                             self.reuse.refresh().await;
                             continue;
                         }
                     }
-                    keeping.keep_root(root, self.limits()?);
+                    if is_kept {
+                        keeping.keep_root(root, self.limits()?);
+                    }
                 }
             }
             let keeping = (!keeping.is_empty()).then_some(keeping);

@@ -14,21 +14,51 @@ use datafusion::physical_plan::windows::WindowUDFExpr;
 use super::Uncacheable;
 use super::encoder::{Encoder, Tag};
 use super::expr::ExprContext;
+use super::prefix::Exactness;
 use super::types;
 
-/// Aggregates whose value is decided by the set of rows alone, and exactly, where their arguments are no floats.
-const EXACT: [&str; 11] =
-    ["count", "sum", "avg", "min", "max", "bool_and", "bool_or", "bit_and", "bit_or", "bit_xor", "median"];
+/// Aggregates whose value is decided by the set of rows alone; exactly, where no floats are added.
+const OF_SETS: [&str; 27] = [
+    "count",
+    "sum",
+    "avg",
+    "min",
+    "max",
+    "bool_and",
+    "bool_or",
+    "bit_and",
+    "bit_or",
+    "bit_xor",
+    "median",
+    "var",
+    "var_pop",
+    "stddev",
+    "stddev_pop",
+    "corr",
+    "covar_samp",
+    "covar_pop",
+    "regr_slope",
+    "regr_intercept",
+    "regr_count",
+    "regr_r2",
+    "regr_avgx",
+    "regr_avgy",
+    "regr_sxx",
+    "regr_syy",
+    "regr_sxy",
+];
 
-/// Whether computing it again gives the same bits, in whatever order the rows come.
-pub(super) fn is_exact(aggregate: &AggregateFunctionExpr, input_types: &[DataType]) -> bool {
-    let no_floats = input_types.iter().all(|data_type| !data_type.is_floating());
+/// How alike two computations of it are, in whatever order the rows come.
+pub(super) fn exactness_of(aggregate: &AggregateFunctionExpr, input_types: &[DataType]) -> Exactness {
     let name = aggregate.fun().name();
-    // Smallest and largest are one of the values, floats or not.
+    if !OF_SETS.contains(&name) {
+        return Exactness::Any;
+    }
+    // Smallest and largest are one of the values, floats or not. An average of integers is a quotient of floats.
     let picks = matches!(name, "min" | "max" | "count");
-    // An average of integers is a quotient of floats.
-    let no_quotient = name != "avg" || !aggregate.field().data_type().is_floating();
-    EXACT.contains(&name) && no_quotient && (no_floats || picks)
+    let no_floats = input_types.iter().all(|data_type| !data_type.is_floating());
+    let no_quotient = !aggregate.field().data_type().is_floating();
+    if picks || (no_floats && no_quotient) { Exactness::Exact } else { Exactness::Floats }
 }
 
 impl ExprContext<'_> {

@@ -25,17 +25,17 @@ use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec};
 
 use crate::node::ExtentScanExec;
 
-use super::aggregate::is_exact;
+use super::aggregate::exactness_of;
 use super::encoder::{Encoder, Tag};
 use super::expr::{ExprContext, SubqueryScope};
-use super::prefix::{Input, PrefixKind, PrefixNode, assemble};
+use super::prefix::{Exactness, Input, PrefixKind, PrefixNode, assemble};
 use super::{Prefix, Salt, Uncacheable, scan, types};
 
 /// A node's own part of the encoding.
 struct Own {
     bytes: Vec<u8>,
     kind: PrefixKind,
-    exact: bool,
+    exactness: Exactness,
     inputs: Vec<Input>,
     /// Whether the node changes nothing but names: its prefix is that of its child.
     transparent: bool,
@@ -43,7 +43,7 @@ struct Own {
 
 impl Own {
     fn new(encoder: Encoder, kind: PrefixKind) -> Self {
-        Self { bytes: encoder.into_bytes(), kind, exact: true, inputs: vec![], transparent: false }
+        Self { bytes: encoder.into_bytes(), kind, exactness: Exactness::Exact, inputs: vec![], transparent: false }
     }
 }
 
@@ -71,7 +71,7 @@ fn prefix_of(
         return Ok(inputs[0].clone());
     }
     let inputs = skip_partial_limits(plan, children, inputs);
-    Ok(assemble(own.bytes, &inputs, own.kind, own.inputs, vec![], own.exact, salt))
+    Ok(assemble(own.bytes, &inputs, own.kind, own.inputs, vec![], own.exactness, plan.schema(), salt))
 }
 
 /// Below a limit over several partitions DataFusion puts a limit for each: what it does not cut is not there.
@@ -109,13 +109,22 @@ fn encode_subqueries(
 
     let prefix = main.prefix.as_ref().map_err(Clone::clone).and_then(|prefix| {
         let mut read = vec![];
-        let mut exact = true;
+        let mut exactness = Exactness::Exact;
         for node in &below {
             let subquery = node.prefix.as_ref().map_err(Clone::clone)?;
             read.extend(subquery.inputs.iter().cloned());
-            exact &= subquery.exact;
+            exactness = exactness.max(subquery.exactness);
         }
-        Ok(assemble(Encoder::new(Tag::Subqueries).into_bytes(), &[prefix], prefix.kind, vec![], read, exact, salt))
+        Ok(assemble(
+            Encoder::new(Tag::Subqueries).into_bytes(),
+            &[prefix],
+            prefix.kind,
+            vec![],
+            read,
+            exactness,
+            plan.schema(),
+            salt,
+        ))
     });
     let mut children = vec![main];
     children.extend(below);
@@ -130,7 +139,13 @@ fn own_part(plan: &Arc<dyn ExecutionPlan>, context: &ExprContext<'_>) -> Result<
             table: scan.table().to_string(),
         };
         let bytes = scan::reading(scan);
-        return Ok(Own { bytes, kind: PrefixKind::Scan, exact: true, inputs: vec![input], transparent: false });
+        return Ok(Own {
+            bytes,
+            kind: PrefixKind::Scan,
+            exactness: Exactness::Exact,
+            inputs: vec![input],
+            transparent: false,
+        });
     }
     if let Some(filter) = plan.downcast_ref::<FilterExec>() {
         let mut encoder = Encoder::new(Tag::Filter);
@@ -140,7 +155,7 @@ fn own_part(plan: &Arc<dyn ExecutionPlan>, context: &ExprContext<'_>) -> Result<
             None => encoder.tag(Tag::None),
         };
         let own = Own::new(encoder, PrefixKind::Filter);
-        return Ok(Own { exact: filter.fetch().is_none(), ..own });
+        return Ok(Own { exactness: cut(filter.fetch()), ..own });
     }
     if let Some(projection) = plan.downcast_ref::<ProjectionExec>() {
         let exprs = projection.expr().iter().map(|projected| &projected.expr);
@@ -156,13 +171,13 @@ fn own_part(plan: &Arc<dyn ExecutionPlan>, context: &ExprContext<'_>) -> Result<
         let mut encoder = Encoder::default();
         encoder.bytes(&context.hash_join(join)?).optional_number(join.fetch());
         let own = Own::new(encoder, PrefixKind::Join);
-        return Ok(Own { exact: join.fetch().is_none(), ..own });
+        return Ok(Own { exactness: cut(join.fetch()), ..own });
     }
     if let Some(join) = plan.downcast_ref::<SortMergeJoinExec>() {
         let mut encoder = Encoder::default();
         encoder.bytes(&context.merge_join(join)?).optional_number(join.fetch());
         let own = Own::new(encoder, PrefixKind::Join);
-        return Ok(Own { exact: join.fetch().is_none(), ..own });
+        return Ok(Own { exactness: cut(join.fetch()), ..own });
     }
     if let Some(join) = plan.downcast_ref::<NestedLoopJoinExec>() {
         let mut encoder = Encoder::default();
@@ -182,17 +197,17 @@ fn own_part(plan: &Arc<dyn ExecutionPlan>, context: &ExprContext<'_>) -> Result<
         encoder.list(context.sort(sort.expr().iter())?).optional_number(sort.fetch());
         let own = Own::new(encoder, PrefixKind::Sort);
         // Which of several equal rows is the last of the first k is a matter of luck.
-        return Ok(Own { exact: sort.fetch().is_none(), ..own });
+        return Ok(Own { exactness: cut(sort.fetch()), ..own });
     }
     if let Some(limit) = plan.downcast_ref::<GlobalLimitExec>() {
         let mut encoder = Encoder::new(Tag::Limit);
         encoder.number(limit.skip() as u64).optional_number(limit.fetch());
-        return Ok(Own { exact: false, ..Own::new(encoder, PrefixKind::Limit) });
+        return Ok(Own { exactness: Exactness::Any, ..Own::new(encoder, PrefixKind::Limit) });
     }
     if let Some(limit) = plan.downcast_ref::<LocalLimitExec>() {
         let mut encoder = Encoder::new(Tag::Limit);
         encoder.text("local").number(limit.fetch() as u64);
-        return Ok(Own { exact: false, ..Own::new(encoder, PrefixKind::Limit) });
+        return Ok(Own { exactness: Exactness::Any, ..Own::new(encoder, PrefixKind::Limit) });
     }
     if plan.is::<UnionExec>() {
         return Ok(Own::new(with_types(Tag::Union, plan), PrefixKind::Union));
@@ -221,6 +236,11 @@ fn own_part(plan: &Arc<dyn ExecutionPlan>, context: &ExprContext<'_>) -> Result<
         return Ok(Own::new(encoder, PrefixKind::Unnest));
     }
     Err(Uncacheable::Node(plan.name().to_string()))
+}
+
+/// Which rows a limit leaves is a matter of luck.
+fn cut(fetch: Option<usize>) -> Exactness {
+    if fetch.is_some() { Exactness::Any } else { Exactness::Exact }
 }
 
 fn with_types(tag: Tag, plan: &Arc<dyn ExecutionPlan>) -> Encoder {
@@ -255,16 +275,16 @@ fn aggregation(aggregate: &AggregateExec, context: &ExprContext<'_>) -> Result<O
     let mut encoder = Encoder::new(Tag::Aggregation);
     encoder.text(mode).bytes(&context.group_by(aggregate.group_expr())?);
     encoder.number(aggregate.aggr_expr().len() as u64);
-    let mut exact = true;
+    let mut exactness = Exactness::Exact;
     let schema = aggregate.input_schema();
     for (function, filter) in aggregate.aggr_expr().iter().zip(aggregate.filter_expr()) {
         encoder.bytes(&context.aggregate(function)?).bytes(&context.filter(filter.as_ref())?);
         let arguments: Result<Vec<_>, _> =
             function.expressions().iter().map(|argument| argument.data_type(&schema)).collect();
-        exact &= arguments.is_ok_and(|types| is_exact(function, &types));
+        exactness = exactness.max(arguments.map_or(Exactness::Any, |types| exactness_of(function, &types)));
     }
     encoder.bytes(&types::column_types(&ExecutionPlan::schema(aggregate)));
-    Ok(Own { exact, ..Own::new(encoder, PrefixKind::Aggregate) })
+    Ok(Own { exactness, ..Own::new(encoder, PrefixKind::Aggregate) })
 }
 
 fn windows(
@@ -274,7 +294,7 @@ fn windows(
     let mut encoder = Encoder::new(Tag::Window);
     encoder.list(functions.iter().map(|function| context.window(function)).collect::<Result<_, _>>()?);
     // The order among equal rows decides about many of them.
-    Ok(Own { exact: false, ..Own::new(encoder, PrefixKind::Window) })
+    Ok(Own { exactness: Exactness::Any, ..Own::new(encoder, PrefixKind::Window) })
 }
 
 /// Every expression that the node admits to is one that its encoding looked at.

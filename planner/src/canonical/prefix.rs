@@ -7,6 +7,7 @@
 
 use std::sync::Arc;
 
+use arrow::datatypes::SchemaRef;
 use datafusion::config::ConfigOptions;
 use datafusion::physical_plan::ExecutionPlan;
 use nectarine_catalog::{Extent, Fingerprint};
@@ -42,6 +43,17 @@ pub enum PrefixKind {
     Constant,
 }
 
+/// How alike two computations of the same program on the same extents are.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Exactness {
+    /// The same bits.
+    Exact,
+    /// The same up to the last bits of floats: they were added in another order.
+    Floats,
+    /// Perhaps other rows: a choice among equals, or a value that depends on the order of rows.
+    Any,
+}
+
 /// The extents that one scan reads.
 #[derive(Clone, Debug)]
 pub struct Input {
@@ -64,8 +76,10 @@ pub struct Prefix {
     pub kind: PrefixKind,
     /// What each scan below reads, in the plan's order; then what scalar subqueries read.
     pub inputs: Vec<Input>,
-    /// Whether computing it again gives the same bits: no float sums, no choice among equals.
-    pub exact: bool,
+    /// Whether computing it again gives the same.
+    pub exactness: Exactness,
+    /// Its columns; only their types mean something.
+    pub schema: SchemaRef,
     /// Whether the order of its rows may mean something: it is sorted, or passes on the order of what is.
     pub ordered: bool,
     /// The canonical encoding: top first, then the children, each behind its length.
@@ -111,7 +125,8 @@ pub(super) fn assemble(
     kind: PrefixKind,
     own_inputs: Vec<Input>,
     subquery_inputs: Vec<Input>,
-    own_exact: bool,
+    own_exactness: Exactness,
+    schema: SchemaRef,
     salt: &Salt,
 ) -> Prefix {
     let passes_order = matches!(
@@ -136,6 +151,16 @@ pub(super) fn assemble(
     let mut encoding = Encoder::default();
     encoding.bytes(&own).number(children.len() as u64);
     children.iter().for_each(|child| _ = encoding.bytes(&child.encoding));
-    let exact = own_exact && children.iter().all(|child| child.exact);
-    Prefix { key: key.finish(), program, kind, inputs, exact, ordered, encoding: encoding.into_bytes().into(), n_scans }
+    let exactness = children.iter().map(|child| child.exactness).fold(own_exactness, Ord::max);
+    Prefix {
+        key: key.finish(),
+        program,
+        kind,
+        inputs,
+        exactness,
+        schema,
+        ordered,
+        encoding: encoding.into_bytes().into(),
+        n_scans,
+    }
 }

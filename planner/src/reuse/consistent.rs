@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet};
 
 use nectarine_catalog::Fingerprint;
 
-use crate::canonical::PrefixNode;
+use crate::canonical::{Exactness, PrefixNode};
 
 /// Where one occurrence of an inexact prefix is.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -47,7 +47,7 @@ pub(super) fn inconsistent(root: &PrefixNode, chosen: &HashSet<Fingerprint>) -> 
 fn count(node: &PrefixNode, parent: Option<Fingerprint>, n_occurrences: &mut HashMap<Fingerprint, usize>) {
     let key = node.prefix.as_ref().ok().map(|prefix| prefix.key);
     if let Ok(prefix) = &node.prefix
-        && !prefix.exact
+        && prefix.exactness != Exactness::Exact
         && parent != key
     {
         *n_occurrences.entry(prefix.key).or_default() += 1;

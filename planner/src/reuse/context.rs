@@ -28,6 +28,8 @@ pub enum ReuseMode {
     ReadOnly,
     /// Compute anew, and replace what was kept.
     Refresh,
+    /// Compute anew, and compare with what was kept.
+    Check,
 }
 
 impl ReuseMode {
@@ -38,7 +40,7 @@ impl ReuseMode {
 
     /// Whether entries are made.
     pub fn keeps(self) -> bool {
-        matches!(self, Self::On | Self::Refresh)
+        matches!(self, Self::On | Self::Refresh | Self::Check)
     }
 }
 

@@ -24,7 +24,7 @@ use nectarine_catalog::Fingerprint;
 
 use super::candidate::candidate;
 use super::consistent::inconsistent;
-use super::context::{Findings, Hit, ReuseContext, ReuseExtension};
+use super::context::{Findings, Hit, ReuseContext, ReuseExtension, ReuseMode};
 use super::{Found, Inquiry, PrefixReport, Verdict};
 use crate::canonical::{Prefix, PrefixNode, Salt, prefixes};
 use crate::node::{AddEntryExec, CacheReadExec, PrefixKey};
@@ -205,7 +205,10 @@ impl Rewrite<'_> {
         let is_root_key = self.findings.root.as_ref().is_ok_and(|root| root.key == prefix.key);
         let Some(inquiry) = self.inquiries.get(&prefix.key) else { return false };
         let is_new = inquiry.found.is_none() || !self.context.mode.reads();
-        let admitted = self.context.policy.admits(prefix.kind, inquiry, place.parent_lookups);
+        let admitted = match self.context.mode {
+            ReuseMode::Check => inquiry.found.is_some(),
+            _ => self.context.policy.admits(prefix.kind, inquiry, place.parent_lookups),
+        };
         !is_root_key && is_new && admitted && self.kept_keys.insert(prefix.key)
     }
 
