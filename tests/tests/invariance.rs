@@ -7,3 +7,6 @@
 //! ```
 
 mod generated;
+mod kill;
+mod scripts;
+mod traps;

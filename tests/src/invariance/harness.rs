@@ -296,6 +296,7 @@ impl Harness {
         outcome
     }
 
+    #[expect(clippy::print_stdout, reason = "whoever runs the tests wants to see it at once")]
     fn differs(&mut self, sql: &str, mode: &str, complaint: &str, expected: &Outcome, found: &Outcome) {
         let shown = |outcome: &Outcome| match outcome {
             Ok(rows) => rows.text(),
@@ -333,6 +334,7 @@ impl Harness {
     }
 
     /// Prints what was run; there must be no difference.
+    #[expect(clippy::print_stdout, reason = "how much was compared is half of the result")]
     pub fn finish(&self) {
         println!("{}", self.report());
         assert!(self.differences.is_empty(), "{} answers differ, see above", self.differences.len());

@@ -112,7 +112,7 @@ impl Tables {
                 let grows = !old.is_empty() && random.chance(50);
                 let text: String = rows.iter().map(Row::csv).collect();
                 match grows {
-                    true => files::append(random.pick(&old), text),
+                    true => files::append(random.pick::<PathBuf>(&old), text),
                     false => {
                         let text = format!("id,k,g,d,f,b,ts,dt\n{text}");
                         files::appear(&path.with_extension("csv"), text.as_bytes());

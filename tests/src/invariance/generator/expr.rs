@@ -127,7 +127,10 @@ impl Generator {
 
     fn predicate(&mut self, scope: &[Column], depth: usize) -> String {
         let below = depth.saturating_sub(1);
-        let data_type = *self.random.pick(&Type::ALL);
+        let data_type = match scope.is_empty() || self.random.chance(5) {
+            true => *self.random.pick(&Type::ALL),
+            false => self.random.pick(scope).data_type,
+        };
         let a = self.expr(data_type, scope, below.min(1));
         match self.random.below(13) {
             0 => format!("{a} IS NULL"),
@@ -149,11 +152,15 @@ impl Generator {
             7 if depth > 0 => self.subquery_condition(scope),
             8 => {
                 let op = *self.random.pick(&["IS DISTINCT FROM", "IS NOT DISTINCT FROM"]);
-                format!("{a} {op} {}", self.expr(data_type, scope, 0))
+                format!("({a} {op} ({}))", self.expr(data_type, scope, 0))
             }
             _ => {
                 let op = *self.random.pick(&["=", "<>", "<", "<=", ">", ">="]);
-                format!("{a} {op} {}", self.expr(data_type, scope, below.min(1)))
+                let other = match self.random.chance(60) {
+                    true => self.constant(data_type),
+                    false => self.expr(data_type, scope, below.min(1)),
+                };
+                format!("{a} {op} {other}")
             }
         }
     }
