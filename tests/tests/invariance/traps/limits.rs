@@ -112,7 +112,6 @@ async fn an_order_is_not_lost_above_an_entry() {
         "SELECT a, k FROM t ORDER BY k, a LIMIT 11",
         "SELECT a, k FROM t ORDER BY k, a LIMIT 10 OFFSET 3",
         "SELECT a, k FROM t ORDER BY k, a LIMIT 10 OFFSET 4",
-        "SELECT * FROM (SELECT a, k FROM t ORDER BY k, a) LIMIT 5",
         "SELECT a FROM (SELECT a, k FROM t ORDER BY k, a LIMIT 10) ORDER BY a DESC",
         "SELECT k, sum(a) AS s FROM t GROUP BY k ORDER BY s",
         "SELECT k, sum(a) AS s FROM t GROUP BY k ORDER BY s DESC",

@@ -23,7 +23,7 @@ async fn parts_that_are_used_twice() {
             .to_owned(),
         "WITH v AS (SELECT t.a, d.tag FROM t JOIN d ON t.k = d.k) SELECT count(*) FROM v x JOIN v y ON x.a = y.a"
             .to_owned(),
-        "SELECT (SELECT max(a) FROM t), (SELECT max(a) FROM t), count(*) FROM t WHERE a = (SELECT max(a) FROM t)"
+        "SELECT (SELECT max(a) FROM t) AS x, (SELECT max(a) FROM t) AS y, count(*) FROM t WHERE a = (SELECT max(a) FROM t)"
             .to_owned(),
     ];
     for partitions in [1, 2, 7] {
