@@ -5,6 +5,7 @@
 //!   reference  stock DataFusion runs each file here first: a record that it cannot pass (its data is not published) is
 //!              left out, all others count
 //!   ours       the same records through an engine of their own, one home per file
+//!   invariant  their queries in several states of the cache, over one home for all files
 //! ```
 //!
 //! What is compared: rows of queries, and whether statements fail. Not the wording of errors, which is ours, nor the
@@ -13,9 +14,11 @@
 
 mod corpus;
 mod exceptions;
+mod invariant;
 mod ours;
 mod run;
 
 pub use corpus::Corpus;
 pub use exceptions::Exceptions;
+pub use invariant::{Invariance, run_invariant};
 pub use run::{Report, run};

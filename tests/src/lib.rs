@@ -4,5 +4,6 @@ pub mod conformance;
 pub mod db;
 pub mod files;
 pub mod hook;
+pub mod invariance;
 pub mod program;
 pub mod watchdog;

@@ -4,6 +4,7 @@ mod bad_input;
 mod conformance;
 mod docs;
 mod faults;
+mod invariance;
 mod processes;
 mod reuse;
 mod s3;

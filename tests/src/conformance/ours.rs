@@ -16,15 +16,21 @@ use sqllogictest::{AsyncDB, DBOutput};
 
 /// One session on a home of its own.
 pub(super) struct Nectarine {
-    session: Session,
+    pub(super) session: Session,
     /// Kept open as long as the session runs.
-    _engine: Engine,
+    pub(super) engine: Engine,
     path: PathBuf,
 }
 
 impl Nectarine {
     /// An engine with the functions and tables that the script's own set-up registers in `reference`.
-    pub(super) async fn open(path: &Path, reference: &SessionContext) -> Result<Self, EngineError> {
+    ///
+    /// Without a home everything is kept in memory.
+    pub(super) async fn open(
+        path: &Path,
+        reference: &SessionContext,
+        home: Option<&Path>,
+    ) -> Result<Self, EngineError> {
         let stock = reference.state();
         let extend = move |builder: SessionStateBuilder| {
             // Two functions may share a name or an alias: those that own all of theirs come last.
@@ -54,11 +60,14 @@ impl Nectarine {
         if is_spark_path(path) {
             settings = settings.with("datafusion.sql_parser.dialect", "Spark")?;
         }
-        let engine =
-            Engine::builder().in_memory().settings(settings).catalog_name("datafusion").extend(extend).open().await?;
+        let builder = match home {
+            Some(home) => Engine::builder().home(home),
+            None => Engine::builder().in_memory(),
+        };
+        let engine = builder.settings(settings).catalog_name("datafusion").extend(extend).open().await?;
         let session = engine.session();
         register_tables(&session, reference).await;
-        Ok(Self { session, _engine: engine, path: path.to_path_buf() })
+        Ok(Self { session, engine, path: path.to_path_buf() })
     }
 }
 

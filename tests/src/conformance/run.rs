@@ -79,7 +79,7 @@ fn threads() -> usize {
     std::thread::available_parallelism().map_or(2, usize::from)
 }
 
-fn records(script: &Path) -> Vec<Record<DFColumnType>> {
+pub(super) fn records(script: &Path) -> Vec<Record<DFColumnType>> {
     sqllogictest::parse_file(Path::new("test_files").join(script)).unwrap_or_default()
 }
 
@@ -94,7 +94,7 @@ fn is_checked(record: &Record<DFColumnType>) -> bool {
     matches!(record, Record::Statement { .. } | Record::Query { .. } | Record::System { .. })
 }
 
-fn prepare<D, M>(runner: &mut Runner<D, M>)
+pub(super) fn prepare<D, M>(runner: &mut Runner<D, M>)
 where
     D: AsyncDB<ColumnType = DFColumnType>,
     M: MakeConnection<Conn = D>,
@@ -136,7 +136,7 @@ async fn run_ours(script: &Path, reference: &[bool], exceptions: &Exceptions) ->
     let mut runner = Runner::new(|| {
         let context = Arc::clone(&context);
         async move {
-            Nectarine::open(script, context.session_ctx())
+            Nectarine::open(script, context.session_ctx(), None)
                 .await
                 .map_err(|error| datafusion_sqllogictest::DFSqlLogicTestError::Other(error.to_string()))
         }

@@ -1,0 +1,45 @@
+//! The invariance harness: whatever was computed before, in whatever state the cache is, an answer stays the same.
+//!
+//! ```text
+//!   random     numbers from a seed that is printed and can be given again
+//!   answer     rows that can be compared: as multisets, floats within their last bits, and in the order asked for
+//!   mode       the ways in which one statement is run
+//!   damage     what can happen to the files of a cache
+//!   harness    runs a statement in all modes over one cache that is never reset
+//!   tables     the tables that generated statements read, here and in stock DataFusion, and how they grow
+//!   sketch     a statement with marked literals, aliases and conjuncts, so that near-copies of it can be made
+//!   generator  typed random queries
+//! ```
+//!
+//! What is right is decided by runs without the cache. A statement whose runs without the cache differ among themselves
+//! (a LIMIT without an order, ties in a window) has no right answer: only its number of rows is compared.
+
+mod answer;
+mod damage;
+mod generator;
+mod harness;
+mod mode;
+mod random;
+mod sketch;
+mod tables;
+
+pub use answer::{Rows, order_of};
+pub use generator::Generator;
+pub use harness::Harness;
+pub use mode::Mode;
+pub use random::Random;
+pub use tables::Tables;
+
+/// The seed of this run: `NECTARINE_SEED`, or another one each time.
+pub fn seed() -> u64 {
+    let given = std::env::var("NECTARINE_SEED").ok().and_then(|seed| seed.parse().ok());
+    given.unwrap_or_else(|| {
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+        now.as_millis() as u64
+    })
+}
+
+/// How many generated statements to run: `NECTARINE_INVARIANCE`, or `default`.
+pub fn statements(default: usize) -> usize {
+    std::env::var("NECTARINE_INVARIANCE").ok().and_then(|count| count.parse().ok()).unwrap_or(default)
+}

@@ -1,0 +1,382 @@
+//! [`Harness`]: runs a statement in all modes over one cache that is never reset, and says where answers differ.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use datafusion::prelude::SessionContext;
+use nectarine_engine::{Engine, EngineError, ErrorKind, Reused, Session, Settings};
+use tempfile::TempDir;
+
+use super::mode::Place;
+use super::{Mode, Random, Rows, damage, order_of};
+
+/// Memory of the engine that has hardly any.
+const SMALL_MEMORY: &str = "24MB";
+
+/// Runs without the cache that decide whether a statement has a right answer: partitions and batch sizes.
+const MORE_REFERENCES: [(usize, usize); 6] = [(1, 8192), (4, 8192), (3, 2), (7, 7), (2, 1), (1, 5)];
+
+/// Differences after which a run ends.
+const DIFFERENCES_MAX: usize = 8;
+
+/// What a statement came to.
+type Outcome = Result<Rows, Failure>;
+
+/// Why a statement failed.
+#[derive(Clone, Debug)]
+struct Failure {
+    kind: ErrorKind,
+    text: String,
+}
+
+/// A home with three engines on it, and what was seen there.
+pub struct Harness {
+    engines: Vec<(Place, Engine)>,
+    sessions: Vec<(Mode, Session)>,
+    folder: Arc<TempDir>,
+    /// Decides about modes and damage.
+    pub random: Random,
+    seed: u64,
+    /// Whether each statement goes through all modes.
+    pub all_modes: bool,
+    has_check: bool,
+    counts: BTreeMap<String, usize>,
+    differences: Vec<String>,
+}
+
+impl Harness {
+    /// A new home.
+    pub async fn new(seed: u64) -> Self {
+        let folder = Arc::new(tempfile::tempdir().expect("a temporary folder"));
+        Self::on(folder, seed).await
+    }
+
+    /// A home in that folder.
+    pub async fn on(folder: Arc<TempDir>, seed: u64) -> Self {
+        let home = folder.path().join("home");
+        let mut engines = vec![];
+        for (place, settings) in [
+            (Place::Main, vec![]),
+            (Place::Second, vec![("nectarine.cache.memory", "0")]),
+            (Place::Small, vec![("nectarine.memory_limit", SMALL_MEMORY), ("nectarine.cache.memory", "0")]),
+        ] {
+            let mut chosen = Settings::default();
+            for (name, value) in settings {
+                chosen = chosen.with(name, value).expect("a known setting");
+            }
+            let engine = Box::pin(Engine::builder().home(&home).settings(chosen).open()).await;
+            engines.push((place, engine.expect("a home opens")));
+        }
+        let mut harness = Self {
+            engines,
+            sessions: vec![],
+            folder,
+            random: Random::new(seed),
+            seed,
+            all_modes: false,
+            has_check: false,
+            counts: BTreeMap::new(),
+            differences: vec![],
+        };
+        harness.has_check = harness.session().execute("SET nectarine.reuse = 'check'").await.is_ok();
+        harness
+    }
+
+    /// A new session on the main engine.
+    pub fn session(&self) -> Session {
+        self.engine(Place::Main).session()
+    }
+
+    /// The folder around the home.
+    pub fn folder(&self) -> PathBuf {
+        self.folder.path().to_path_buf()
+    }
+
+    fn engine(&self, place: Place) -> &Engine {
+        &self.engines.iter().find(|(of, _)| *of == place).expect("all places have one").1
+    }
+
+    /// Runs what changes something; it must succeed.
+    pub async fn run(&self, sql: &str) {
+        let session = self.session();
+        let answer = session.execute(sql).await.unwrap_or_else(|error| panic!("{sql}\n{error:?}"));
+        answer.collect().await.unwrap_or_else(|error| panic!("{sql}\n{error:?}"));
+    }
+
+    async fn session_of(&mut self, mode: Mode) -> Session {
+        if let Some((_, session)) = self.sessions.iter().find(|(of, _)| *of == mode) {
+            return session.clone();
+        }
+        let session = self.engine(mode.place()).session();
+        for (name, value) in mode.settings() {
+            let sql = format!("SET {name} = '{value}'");
+            session.execute(&sql).await.unwrap_or_else(|error| panic!("{sql}\n{error:?}"));
+        }
+        self.sessions.push((mode, session.clone()));
+        session
+    }
+
+    /// Runs a statement in all its modes, or in some; compares with stock DataFusion if there is one.
+    pub async fn check(&mut self, sql: &str, stock: Option<&SessionContext>) {
+        self.count("statements");
+        let reference = self.outcome(Mode::Reference, sql).await;
+        let other = self.outcome(Mode::OtherReference, sql).await;
+        let mut determined = same(&reference, &other, sql).is_ok();
+        if let (Err(failure), Err(_)) = (&reference, &other) {
+            self.count("statements that fail");
+            if failure.kind == ErrorKind::Internal {
+                self.differs(sql, "without the cache", "an internal error", &reference, &other);
+            }
+        }
+        if let (true, Some(stock), Ok(_)) = (determined, stock, &reference) {
+            self.compare_with_stock(sql, stock, &reference, &mut determined).await;
+        }
+        let mut modes = Mode::ALWAYS.to_vec();
+        match self.all_modes {
+            true => modes.extend(Mode::OTHERS),
+            false => (0..3).for_each(|_| modes.push(*self.random.pick(&Mode::OTHERS))),
+        }
+        for mode in modes {
+            if mode == Mode::Check && !self.has_check {
+                continue;
+            }
+            self.prepare(mode).await;
+            let outcome = self.outcome(mode, sql).await;
+            self.count("runs");
+            self.judge(sql, mode, &reference, &outcome, &mut determined).await;
+        }
+        if !determined {
+            self.count("statements without a right answer");
+        }
+        assert!(self.differences.len() < DIFFERENCES_MAX, "{}", self.report());
+    }
+
+    async fn judge(&mut self, sql: &str, mode: Mode, reference: &Outcome, outcome: &Outcome, determined: &mut bool) {
+        if let Err(failure) = outcome
+            && failure.kind == ErrorKind::Internal
+        {
+            self.differs(sql, &format!("{mode:?}"), "an internal error", reference, outcome);
+            return;
+        }
+        // What does not fit into little memory fits no better without the cache.
+        if mode == Mode::SmallMemory && outcome.is_err() && reference.is_ok() {
+            let session = self.engine(Place::Small).session();
+            session.execute("SET nectarine.reuse = 'off'").await.expect("a known setting");
+            if run(&session, sql).await.0.is_err() {
+                self.count("runs that need more memory");
+                return;
+            }
+        }
+        let Err(complaint) = same(reference, outcome, sql) else { return };
+        if *determined {
+            *determined = !self.is_undetermined(sql, reference).await;
+        }
+        if *determined {
+            self.differs(sql, &format!("{mode:?}"), &complaint, reference, outcome);
+            return;
+        }
+        // Without a right answer: as many rows, of the same types.
+        if let (Ok(expected), Ok(found)) = (reference, outcome) {
+            let is_counted = self.is_counted(sql, expected.len()).await;
+            let shape = found.shape_differs(expected);
+            if shape.is_some() || (is_counted && found.len() != expected.len()) {
+                let complaint = shape.unwrap_or_else(|| "another number of rows".to_owned());
+                self.differs(sql, &format!("{mode:?}"), &complaint, reference, outcome);
+            }
+        }
+    }
+
+    /// Whether runs without the cache differ among themselves.
+    async fn is_undetermined(&mut self, sql: &str, reference: &Outcome) -> bool {
+        for (partitions, batch) in MORE_REFERENCES {
+            if same(reference, &self.reference(sql, partitions, batch).await, sql).is_err() {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Whether all runs without the cache have as many rows.
+    async fn is_counted(&mut self, sql: &str, rows: usize) -> bool {
+        for (partitions, batch) in MORE_REFERENCES {
+            let outcome = self.reference(sql, partitions, batch).await;
+            if !outcome.is_ok_and(|outcome| outcome.len() == rows) {
+                return false;
+            }
+        }
+        true
+    }
+
+    async fn reference(&self, sql: &str, partitions: usize, batch: usize) -> Outcome {
+        let session = self.session();
+        for set in [
+            "SET nectarine.reuse = 'off'".to_owned(),
+            format!("SET datafusion.execution.target_partitions = {partitions}"),
+            format!("SET datafusion.execution.batch_size = {batch}"),
+        ] {
+            session.execute(&set).await.expect("a known setting");
+        }
+        run(&session, sql).await.0
+    }
+
+    async fn compare_with_stock(
+        &mut self,
+        sql: &str,
+        stock: &SessionContext,
+        reference: &Outcome,
+        determined: &mut bool,
+    ) {
+        let Ok(expected) = reference else { return };
+        let answered = async {
+            let frame = stock.sql(sql).await.map_err(|error| error.to_string())?;
+            let schema = Arc::clone(frame.schema().inner());
+            let batches = frame.collect().await.map_err(|error| error.to_string())?;
+            let schema = batches.first().map_or(schema, |batch| batch.schema());
+            Rows::new(schema, &batches)
+        };
+        match answered.await {
+            // What stock DataFusion can not plan or run is its own affair.
+            Err(_) => self.count("statements that only stock DataFusion fails"),
+            Ok(found) if found.same_rows(expected) => self.count("runs of stock DataFusion"),
+            Ok(found) => {
+                *determined = !self.is_undetermined(sql, reference).await;
+                if *determined {
+                    self.differs(sql, "stock DataFusion", "other rows", reference, &Ok(found));
+                }
+            }
+        }
+    }
+
+    /// Does to the cache what the mode is about.
+    async fn prepare(&mut self, mode: Mode) {
+        let derived = self.folder.path().join("home/derived");
+        match mode {
+            Mode::Evicted => self.evict(30).await,
+            Mode::Damaged => {
+                let percent = *self.random.pick(&[2, 10, 100]);
+                let n = damage::damage_some(&derived, percent, &mut self.random);
+                self.count_by("files damaged", n);
+            }
+            // Rarely: a cache that is always empty finds nothing.
+            Mode::Wiped if self.random.chance(20) => {
+                let n = damage::wipe(&derived);
+                self.count_by("files deleted", n);
+            }
+            _ => {}
+        }
+    }
+
+    /// Drops some entries.
+    async fn evict(&mut self, percent: usize) {
+        let session = self.session();
+        let sql = "SELECT fingerprint FROM system.cache_entries ORDER BY last_used_at DESC LIMIT 30";
+        let entries = session.execute(sql).await.expect("entries can be listed").collect().await;
+        let names = crate::db::rows_text(&entries.expect("entries can be listed"));
+        let names: Vec<&str> = self.random.some(names.lines().collect(), percent);
+        let cache = self.engine(Place::Main).cache();
+        let mut keys = vec![];
+        for name in names {
+            keys.extend(cache.find(name).await.ok());
+        }
+        cache.remove(&keys).await;
+        self.count_by("entries dropped", keys.len());
+    }
+
+    async fn outcome(&mut self, mode: Mode, sql: &str) -> Outcome {
+        let session = self.session_of(mode).await;
+        let (outcome, reused) = run(&session, sql).await;
+        if let Some(reused) = reused {
+            self.count(&format!("runs reusing: {}", reused.word()));
+            if mode == Mode::Hit {
+                self.count(&format!("second runs reusing: {}", reused.word()));
+            }
+        }
+        outcome
+    }
+
+    #[expect(clippy::print_stdout, reason = "whoever runs the tests wants to see it at once")]
+    fn differs(&mut self, sql: &str, mode: &str, complaint: &str, expected: &Outcome, found: &Outcome) {
+        let shown = |outcome: &Outcome| match outcome {
+            Ok(rows) => rows.text(),
+            Err(failure) => format!("{:?}: {}\n", failure.kind, failure.text),
+        };
+        let mut text = format!("DIFFERENCE (NECTARINE_SEED={}) {mode}: {complaint}\n{sql};\n", self.seed);
+        let _ = write!(text, "  expected: {}  found: {}", shown(expected), shown(found));
+        if let (Ok(expected), Ok(found)) = (expected, found) {
+            let _ =
+                writeln!(text, "  missing: {:?}\n  surplus: {:?}", expected.surplus(found), found.surplus(expected));
+        }
+        println!("{text}");
+        self.differences.push(text);
+    }
+
+    fn count(&mut self, what: &str) {
+        self.count_by(what, 1);
+    }
+
+    fn count_by(&mut self, what: &str, n: usize) {
+        *self.counts.entry(what.to_owned()).or_default() += n;
+    }
+
+    /// What was run so far, and every difference.
+    pub fn report(&self) -> String {
+        let mut text = format!("NECTARINE_SEED={}\n", self.seed);
+        self.counts.iter().for_each(|(what, n)| _ = writeln!(text, "  {n:>8} {what}"));
+        if !self.has_check {
+            text.push_str("  this build knows no SET nectarine.reuse = 'check'\n");
+        }
+        for difference in &self.differences {
+            let _ = writeln!(text, "\n{difference}");
+        }
+        text
+    }
+
+    /// Prints what was run; there must be no difference.
+    #[expect(clippy::print_stdout, reason = "how much was compared is half of the result")]
+    pub fn finish(&self) {
+        println!("{}", self.report());
+        assert!(self.differences.is_empty(), "{} answers differ, see above", self.differences.len());
+    }
+}
+
+/// Runs a statement to its end.
+async fn run(session: &Session, sql: &str) -> (Outcome, Option<Reused>) {
+    let failure = |error: EngineError| Failure {
+        kind: error.kind(),
+        text: format!("{} ({})", error.message(), error.detail().unwrap_or_default()),
+    };
+    let answer = match session.execute(sql).await {
+        Ok(answer) => answer,
+        Err(error) => return (Err(failure(error)), None),
+    };
+    let receipt = answer.receipt();
+    let schema = answer.schema();
+    let outcome = match answer.collect().await {
+        Ok(batches) => {
+            let rows = Rows::new(schema, &batches);
+            rows.map_err(|text| Failure { kind: ErrorKind::Internal, text })
+        }
+        Err(error) => Err(failure(error)),
+    };
+    (outcome, Some(receipt().reused))
+}
+
+/// Whether two outcomes are the same, and the second in the order that was asked for.
+fn same(expected: &Outcome, found: &Outcome, sql: &str) -> Result<(), String> {
+    match (expected, found) {
+        (Ok(expected), Ok(found)) => {
+            if let Some(shape) = found.shape_differs(expected) {
+                return Err(shape);
+            }
+            if !found.same_rows(expected) {
+                return Err("other rows".to_owned());
+            }
+            found.out_of_order(&order_of(sql, found.schema())).map_or(Ok(()), Err)
+        }
+        (Err(_), Err(_)) => Ok(()),
+        (Ok(_), Err(_)) => Err("it fails".to_owned()),
+        (Err(_), Ok(_)) => Err("it should fail".to_owned()),
+    }
+}

@@ -1,0 +1,12 @@
+//! Reuse never changes an answer; see `nectarine_tests::invariance`.
+//!
+//! ```text
+//!   NECTARINE_SEED=7                       the same statements again; printed by every run
+//!   NECTARINE_INVARIANCE=10000             so many generated statements, each in all modes
+//!   NECTARINE_INVARIANCE_SCRIPTS=all       all published scripts, or those whose name holds the word
+//! ```
+
+mod generated;
+mod kill;
+mod scripts;
+mod traps;

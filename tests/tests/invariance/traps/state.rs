@@ -1,0 +1,194 @@
+//! Nodes hold state, parts are used twice, and many clients ask at once.
+
+use nectarine_engine::Reused;
+use nectarine_tests::db::Db;
+
+use super::{all_hold, holds, reused, sorted, tables};
+
+/// Traps 13 and 18. Guards: nodes are used once; `consistent` mixes no two runs of one sum of floats.
+#[tokio::test]
+async fn parts_that_are_used_twice() {
+    let db = tables().await;
+    db.ok("CREATE TABLE fl AS SELECT CAST(value % 5 AS INT) AS k, value * 0.1 AS f FROM generate_series(1, 3000)")
+        .await;
+    let totals = "SELECT k, sum(f) AS s FROM fl GROUP BY k";
+    let queries = [
+        // One row each, whichever runs the sums come from.
+        format!("SELECT k FROM ({totals}) WHERE s = (SELECT max(s) FROM ({totals}))"),
+        format!("WITH v AS ({totals}) SELECT count(*) FROM v a JOIN v b ON a.s = b.s"),
+        format!("WITH v AS ({totals}) SELECT a.k, b.k FROM v a JOIN v b ON a.k = b.k"),
+        format!("SELECT count(*) FROM (({totals}) EXCEPT ({totals}))"),
+        format!("SELECT max(s) FROM ({totals})").replace("max(s)", "count(s)"),
+        "WITH v AS (SELECT k, sum(a) AS s FROM t GROUP BY k) SELECT x.k, y.s FROM v x JOIN v y ON x.k = y.k + 1"
+            .to_owned(),
+        "WITH v AS (SELECT t.a, d.tag FROM t JOIN d ON t.k = d.k) SELECT count(*) FROM v x JOIN v y ON x.a = y.a"
+            .to_owned(),
+        "SELECT (SELECT max(a) FROM t) AS x, (SELECT max(a) FROM t) AS y, count(*) FROM t WHERE a = (SELECT max(a) FROM t)"
+            .to_owned(),
+    ];
+    for partitions in [1, 2, 7] {
+        db.ok(&format!("SET datafusion.execution.target_partitions = {partitions}")).await;
+        for sql in &queries {
+            holds(&db, sql).await;
+            holds(&db, totals.replace("k, sum(f) AS s", "k, count(f) AS s").as_str()).await;
+        }
+    }
+    // The larger part alone is there, and the smaller one is computed: both must see one sum.
+    let largest = format!("SELECT max(s) FROM ({totals})");
+    db.ok(&largest).await;
+    for _ in 0..6 {
+        assert_eq!(db.ok(&queries[0]).await.lines().count(), 1);
+    }
+}
+
+/// Guard: a value that luck decides is one value in a statement, whether its parts are read or computed.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_chosen_value_is_chosen_once() {
+    let db = tables().await;
+    let chosen = "(SELECT a FROM t WHERE k = 3 LIMIT 1)";
+    let both = format!("SELECT a - {chosen} FROM t WHERE a = {chosen}");
+    let run = async |mode: &str| {
+        db.ok(&format!("SET nectarine.reuse = '{mode}'")).await;
+        let mut others = vec![];
+        for n in 0..30 {
+            db.ok(&format!("SET datafusion.execution.target_partitions = {}", [1, 2, 7, 4][n % 4])).await;
+            db.ok(&format!("SET datafusion.execution.batch_size = {}", [1, 8192, 5][n % 3])).await;
+            let found = sorted(&db.ok(&both).await);
+            if found != "0" {
+                others.push(found);
+            }
+        }
+        others
+    };
+    // If the statement computes it twice anyway, there is nothing to keep.
+    if !run("off").await.is_empty() {
+        return;
+    }
+    db.ok("SET nectarine.reuse = 'on'").await;
+    for column in ["count(a)", "sum(a)", "min(k)", "max(g)"] {
+        db.ok(&format!("SELECT {column} FROM t WHERE a = {chosen}")).await;
+    }
+    assert_eq!(run("on").await, Vec::<String>::new());
+}
+
+/// Trap 11. Guard: an entry without rows is an entry.
+#[tokio::test]
+async fn nothing_is_a_result() {
+    let db = tables().await;
+    for sql in [
+        "SELECT a, k FROM t WHERE a > 5000",
+        "SELECT k, count(*) FROM t WHERE a > 5000 GROUP BY k",
+        "SELECT t.a FROM t JOIN d ON t.k = d.k + 100",
+    ] {
+        assert_eq!(holds(&db, sql).await, "");
+        let (reused, text) = reused(&db, sql).await;
+        assert_eq!((reused, text.as_str()), (Reused::Exact, ""), "{sql}");
+    }
+}
+
+/// Trap 16. Guards: a scan over nothing becomes an empty plan; clauses that the planner drops are refused.
+#[tokio::test]
+async fn tables_without_extents() {
+    let db = tables().await;
+    db.ok("CREATE TABLE nothing (a BIGINT, k INT)").await;
+    let queries = [
+        "SELECT count(*), sum(a) FROM nothing",
+        "SELECT * FROM nothing",
+        "SELECT d.k, nothing.a FROM d LEFT JOIN nothing ON d.k = nothing.k",
+        "SELECT count(*) FROM d WHERE k NOT IN (SELECT k FROM nothing)",
+        "SELECT k FROM d UNION ALL SELECT k FROM nothing",
+        "SELECT k FROM d WHERE k > (SELECT max(k) FROM nothing)",
+    ];
+    all_hold(&db, &queries).await;
+    db.ok("INSERT INTO nothing VALUES (1, 1), (2, 2)").await;
+    assert_eq!(holds(&db, queries[0]).await, "2|3");
+    all_hold(&db, &queries).await;
+    db.err("SELECT count(*) FROM t TABLESAMPLE BERNOULLI (10)").await;
+}
+
+/// Trap 9. Guard: entries hold the second half of an aggregate, never a first half with duplicate groups.
+#[tokio::test]
+async fn partial_groups_are_not_groups() {
+    let db = tables().await;
+    db.ok("SET datafusion.execution.skip_partial_aggregation_probe_rows_threshold = 10").await;
+    db.ok("SET datafusion.execution.skip_partial_aggregation_probe_ratio_threshold = 0.0").await;
+    db.ok("SET datafusion.execution.batch_size = 16").await;
+    all_hold(
+        &db,
+        &[
+            "SELECT a % 400 AS m, count(*), avg(a), avg(k) FROM t GROUP BY 1",
+            "SELECT m, n FROM (SELECT a % 400 AS m, count(*) AS n, avg(a) AS x, avg(k) AS y FROM t GROUP BY 1) WHERE n > 2",
+            "SELECT count(*) FROM (SELECT a % 400 AS m, avg(a), avg(a) FILTER (WHERE k > 3) FROM t GROUP BY 1)",
+            "SELECT a % 3 AS m, sum(a) AS x, sum(a) AS y, sum(k) AS x2 FROM t GROUP BY 1",
+        ],
+    )
+    .await;
+}
+
+/// Trap 15. Guard: a recording that needs memory gives up before the statement does.
+#[tokio::test]
+async fn little_memory() {
+    let db = Db::with(&[("nectarine.memory_limit", "20MB")]).await;
+    db.ok("CREATE TABLE w AS SELECT value AS a, md5(CAST(value AS TEXT)) AS s FROM generate_series(1, 60000)").await;
+    db.ok("SET datafusion.execution.target_partitions = 2").await;
+    for sql in [
+        "SELECT count(*) FROM (SELECT s, count(*) AS n FROM w GROUP BY s)",
+        "SELECT count(*), max(n) FROM (SELECT s, count(*) AS n FROM w GROUP BY s)",
+        "SELECT substr(s, 1, 1) AS x, count(DISTINCT s) FROM w GROUP BY 1",
+        "SELECT a FROM w ORDER BY s LIMIT 5",
+    ] {
+        db.ok("SET nectarine.reuse = 'off'").await;
+        let Ok(expected) = db.run(sql).await else { continue };
+        for mode in ["on", "on", "refresh", "on", "check"] {
+            db.ok(&format!("SET nectarine.reuse = '{mode}'")).await;
+            assert_eq!(sorted(&db.ok(sql).await), sorted(&expected), "{mode}: {sql}");
+        }
+    }
+}
+
+/// Guard: nothing below a recursive query is kept, and its work table is not known.
+#[tokio::test]
+async fn recursive_queries() {
+    let db = tables().await;
+    let recursive = |end: usize| {
+        format!(
+            "WITH RECURSIVE r AS (SELECT min(k) AS n FROM d UNION ALL SELECT n + 1 FROM r WHERE n < {end}) \
+             SELECT count(*), sum(n) FROM r"
+        )
+    };
+    let joined = "WITH RECURSIVE r AS (SELECT CAST(1 AS BIGINT) AS n UNION ALL SELECT t.a FROM r JOIN t ON t.a = r.n * 2 \
+                  WHERE t.a < 900) SELECT count(*), max(n) FROM r";
+    all_hold(&db, &[&recursive(5), &recursive(6), joined]).await;
+    assert_eq!(holds(&db, &recursive(5)).await, "5|15");
+    db.ok("INSERT INTO d VALUES (0, 'zero')").await;
+    assert_eq!(holds(&db, &recursive(5)).await, "6|15");
+}
+
+/// Guard: what many clients compute at once is one entry, and right for each.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn many_clients_at_once() {
+    let db = tables().await;
+    db.ok("CREATE TABLE big AS SELECT value AS a, value % 13 AS k FROM generate_series(1, 50000)").await;
+    for round in 0..4 {
+        let sql = format!("SELECT k, count(*), sum(a) FROM big WHERE a > {round} GROUP BY k");
+        db.ok("SET nectarine.reuse = 'off'").await;
+        let expected = sorted(&db.ok(&sql).await);
+        let clients: Vec<_> = (0..8)
+            .map(|n| {
+                let (client, sql, expected) = (db.client(), sql.clone(), expected.clone());
+                tokio::spawn(async move {
+                    if n == 3 {
+                        // One that goes away in the middle.
+                        drop(client.session().execute(&sql).await);
+                        return;
+                    }
+                    assert_eq!(sorted(&client.ok(&sql).await), expected);
+                })
+            })
+            .collect();
+        for client in clients {
+            client.await.expect("all answers are the same");
+        }
+        holds(&db, &sql).await;
+    }
+}
