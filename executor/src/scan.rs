@@ -21,6 +21,7 @@ use datafusion::datasource::physical_plan::{
 use datafusion::datasource::source::DataSourceExec;
 use datafusion::datasource::table_schema::TableSchema;
 use datafusion::execution::runtime_env::RuntimeEnv;
+use datafusion::physical_expr_adapter::PhysicalExprAdapterFactory;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::empty::EmptyExec;
 use datafusion::physical_plan::union::UnionExec;
@@ -32,6 +33,7 @@ use object_store::path::Path;
 use crate::format::{compression_of, reader_options};
 use crate::named_source::{FileLocation, readable_location};
 use crate::null_text;
+use crate::nullable::NullableColumns;
 
 /// Above this many extents, files carry no statistics of their own: they cost more to make than they save.
 const FILES_WITH_STATISTICS_MAX: usize = 2_000;
@@ -187,10 +189,13 @@ fn scan_one_source(
     };
     let file_source = file_source(reading, table_schema, &source.store, runtime, config)?;
     let groups = in_order(source.files, config.execution.target_partitions);
+    let adapter = (reading.format == FileFormatKind::Parquet)
+        .then(|| Arc::new(NullableColumns) as Arc<dyn PhysicalExprAdapterFactory>);
     let builder = FileScanConfigBuilder::new(source.store, file_source)
         .with_file_groups(groups)
         .with_statistics(statistics)
         .with_file_compression_type(FileCompressionType::from(source.compression))
+        .with_expr_adapter(adapter)
         .with_projection_indices(scan.projection().cloned())?;
     let plan = DataSourceExec::from_data_source(builder.build());
     match null_pattern {
