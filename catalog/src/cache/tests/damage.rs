@@ -53,16 +53,17 @@ async fn a_damaged_summary_is_no_entry() {
 #[tokio::test]
 async fn an_entry_comes_whole_or_not_at_all() {
     for sql in [
-        "DELETE FROM cache_parts WHERE position = 1 AND entry_key = $key",
-        "DELETE FROM cache_entry_inputs WHERE position = 0 AND entry_key = $key",
-        "DELETE FROM cache_inputs WHERE input IN (SELECT input FROM cache_entry_inputs WHERE entry_key = $key)",
-        "UPDATE cache_inputs SET extents = zeroblob(64) WHERE input IN (SELECT input FROM cache_entry_inputs WHERE entry_key = $key)",
-        "UPDATE cache_parts SET checksum = X'00' WHERE entry_key = $key",
-        "UPDATE cache_parts SET location = X'00' WHERE entry_key = $key",
-        "UPDATE cache_entry_inputs SET input = 'text' WHERE entry_key = $key",
+        "DELETE FROM cache_parts WHERE position = 1 AND entry_id = $id",
+        "DELETE FROM cache_entry_inputs WHERE position = 0 AND entry_id = $id",
+        "DELETE FROM cache_inputs WHERE input IN (SELECT input FROM cache_entry_inputs WHERE entry_id = $id)",
+        "UPDATE cache_inputs SET extents = zeroblob(64) WHERE input IN (SELECT input FROM cache_entry_inputs WHERE entry_id = $id)",
+        "UPDATE cache_parts SET checksum = X'00' WHERE entry_id = $id",
+        "UPDATE cache_parts SET location = X'00' WHERE entry_id = $id",
+        "UPDATE cache_entry_inputs SET input = 'text' WHERE entry_id = $id",
     ] {
         let (_folder, path) = home().await;
-        damage(&path, &sql.replace("$key", &hex(1))).await;
+        damage(&path, &sql.replace("$id", &format!("(SELECT id FROM cache_entries WHERE entry_key = {})", hex(1))))
+            .await;
         let cache = on(&path).await;
         let error = cache.entry(&key(1)).await.expect_err(sql);
         assert!(matches!(error, CatalogError::Damaged { .. }), "{error:?}");
@@ -79,7 +80,7 @@ async fn damaged_notes_do_not_matter() {
     for sql in [
         "INSERT INTO cache_dropped (entry_key, version) VALUES ('x', 1), (X'00', 'y')",
         "INSERT INTO cache_lookups (program, lookups, last_lookup_at) VALUES (X'00', 1, 1), ('p', 'x', 'y')",
-        "INSERT INTO cache_entries (entry_key, version, summary) VALUES (X'00', 1, X'00'), ('text', 'x', 'y')",
+        "INSERT INTO cache_entries (id, entry_key, version, summary) VALUES (70, X'00', 1, X'00'), (80, 'text', 'x', 'y')",
         "UPDATE cache_programs SET description = X'ff'",
         "UPDATE cache_entries SET description = X'ff'",
     ] {

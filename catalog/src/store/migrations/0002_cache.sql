@@ -1,5 +1,5 @@
 -- Format 2 of a home's metadata: the view cache.
--- PostgreSQL reads the same text once BLOB is spelled BYTEA.
+-- PostgreSQL reads the same text once BLOB is spelled BYTEA and the type of id BIGINT.
 
 -- One row. version grows by one inside every transaction that adds, drops or counts entries. Drops of forgotten_to and
 -- before are no longer listed: a reader that saw less has to read everything.
@@ -18,24 +18,26 @@ CREATE TABLE cache_programs (
 );
 
 -- Narrow on purpose, opening a home reads all of it: summary is packed, description is NULL where it is the program's.
--- version is that of the last transaction that touched the row.
+-- version is that of the last transaction that touched the row. id is in the order of adding and names the row in the
+-- tables below: digests there would scatter what belongs together.
 CREATE TABLE cache_entries (
-    entry_key   BLOB   NOT NULL PRIMARY KEY,
-    version     BIGINT NOT NULL,
-    summary     BLOB   NOT NULL,
+    id          INTEGER NOT NULL PRIMARY KEY,
+    entry_key   BLOB    NOT NULL UNIQUE,
+    version     BIGINT  NOT NULL,
+    summary     BLOB    NOT NULL,
     description TEXT
 );
 CREATE INDEX cache_entries_by_version ON cache_entries (version);
 
 -- The files of an entry, in order.
 CREATE TABLE cache_parts (
-    entry_key  BLOB   NOT NULL REFERENCES cache_entries (entry_key) ON DELETE CASCADE,
+    entry_id   BIGINT NOT NULL REFERENCES cache_entries (id) ON DELETE CASCADE,
     position   BIGINT NOT NULL,
     location   TEXT   NOT NULL,
     file_bytes BIGINT NOT NULL,
     row_count  BIGINT NOT NULL,
     checksum   BLOB   NOT NULL,
-    PRIMARY KEY (entry_key, position)
+    PRIMARY KEY (entry_id, position)
 );
 CREATE INDEX cache_parts_by_location ON cache_parts (location);
 
@@ -47,10 +49,10 @@ CREATE TABLE cache_inputs (
 
 -- The lists that an entry was computed from, in order.
 CREATE TABLE cache_entry_inputs (
-    entry_key BLOB   NOT NULL REFERENCES cache_entries (entry_key) ON DELETE CASCADE,
+    entry_id  BIGINT NOT NULL REFERENCES cache_entries (id) ON DELETE CASCADE,
     position  BIGINT NOT NULL,
     input     BLOB   NOT NULL,
-    PRIMARY KEY (entry_key, position)
+    PRIMARY KEY (entry_id, position)
 );
 CREATE INDEX cache_entry_inputs_by_input ON cache_entry_inputs (input);
 

@@ -21,7 +21,7 @@ mod read;
 mod summary;
 
 use sqlx::sqlite::SqliteConnection;
-use sqlx::{QueryBuilder, Sqlite};
+use sqlx::{Encode, QueryBuilder, Sqlite, Type};
 
 pub(super) use self::add::add;
 pub(super) use self::changes::changes;
@@ -47,11 +47,19 @@ async fn next_version(connection: &mut SqliteConnection) -> Result<i64, Fault> {
 
 /// A statement followed by ` IN (..)` with fingerprints.
 fn among<'a>(sql: &str, keys: impl IntoIterator<Item = &'a Fingerprint>) -> QueryBuilder<Sqlite> {
+    among_values(sql, keys.into_iter().map(|key| key.as_bytes().to_vec()))
+}
+
+/// A statement followed by ` IN (..)` with values.
+fn among_values<'a, T>(sql: &str, values: impl IntoIterator<Item = T>) -> QueryBuilder<Sqlite>
+where
+    T: Encode<'a, Sqlite> + Type<Sqlite>,
+{
     let mut builder = QueryBuilder::new(sql);
     builder.push(" IN (");
     let mut list = builder.separated(", ");
-    for key in keys {
-        list.push_bind(key.as_bytes().to_vec());
+    for value in values {
+        list.push_bind(value);
     }
     builder.push(")");
     builder

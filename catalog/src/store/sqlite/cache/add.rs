@@ -19,6 +19,8 @@ pub(in super::super) async fn add(
 ) -> Result<AddedEntries, Fault> {
     let mut note = lane.note().await?;
     let version = next_version(&mut note).await?;
+    let mut next_id: i64 =
+        sqlx::query_scalar("SELECT COALESCE(MAX(id) + 1, 1) FROM cache_entries").fetch_one(&mut *note).await?;
     let (mut added, mut seen) = (Vec::with_capacity(entries.len()), BTreeSet::new());
     for batch in entries.chunks(BATCH) {
         let keys: BTreeSet<&Fingerprint> = batch.iter().map(|(entry, _)| &entry.key).collect();
@@ -27,7 +29,8 @@ pub(in super::super) async fn add(
         let first = added.len();
         added.extend(batch.iter().map(is_new));
         let new: Vec<_> = batch.iter().zip(&added[first..]).filter(|(_, new)| **new).map(|(entry, _)| entry).collect();
-        insert(&mut note, &new, version).await?;
+        insert(&mut note, &new, next_id, version).await?;
+        next_id += new.len() as i64;
     }
     if !added.contains(&true) {
         note.rollback().await?;
@@ -42,7 +45,7 @@ async fn there(
     connection: &mut SqliteConnection,
     keys: &BTreeSet<&Fingerprint>,
 ) -> Result<BTreeSet<Fingerprint>, Fault> {
-    let mut select = among("SELECT entry_key, summary FROM cache_entries WHERE entry_key", keys.iter().copied());
+    let mut select = among("SELECT entry_key, summary, id FROM cache_entries WHERE entry_key", keys.iter().copied());
     let rows = select.build().persistent(is_common(keys.len())).fetch_all(&mut *connection).await?;
     let (mut good, mut bad) = (BTreeSet::new(), Vec::new());
     for row in rows {
@@ -50,7 +53,7 @@ async fn there(
         let Some(key) = row.try_get(0).ok().and_then(Fingerprint::from_slice) else { continue };
         match row.try_get(1).ok().and_then(Summary::unpack) {
             Some(summary) if summary.entry.key == key => _ = good.insert(key),
-            _ => bad.push(key),
+            _ => bad.push(row.try_get(2)?),
         }
     }
     if !bad.is_empty() {
@@ -61,10 +64,11 @@ async fn there(
     Ok(good)
 }
 
-/// Adds a batch whose keys are free.
+/// Adds a batch whose keys are free, from an id on.
 async fn insert(
     connection: &mut SqliteConnection,
     new: &[&(CacheEntry, ProgramRecord)],
+    id: i64,
     version: i64,
 ) -> Result<(), Fault> {
     if new.is_empty() {
@@ -74,11 +78,11 @@ async fn insert(
     // Each once: PostgreSQL refuses to update a row twice in a statement.
     let programs: BTreeMap<_, _> = new.iter().map(|(_, program)| (program.program, program)).collect();
     upsert_programs(&programs).build().persistent(is_common).execute(&mut *connection).await?;
-    insert_entries(new, version).build().persistent(is_common).execute(&mut *connection).await?;
+    insert_entries(new, id, version).build().persistent(is_common).execute(&mut *connection).await?;
     let mut delete = among("DELETE FROM cache_dropped WHERE entry_key", new.iter().map(|(entry, _)| &entry.key));
     delete.build().persistent(is_common).execute(&mut *connection).await?;
-    insert_parts(connection, new).await?;
-    insert_inputs(connection, new).await
+    insert_parts(connection, new, id).await?;
+    insert_inputs(connection, new, id).await
 }
 
 fn upsert_programs(programs: &BTreeMap<Fingerprint, &ProgramRecord>) -> QueryBuilder<Sqlite> {
@@ -95,9 +99,9 @@ fn upsert_programs(programs: &BTreeMap<Fingerprint, &ProgramRecord>) -> QueryBui
     upsert
 }
 
-fn insert_entries(new: &[&(CacheEntry, ProgramRecord)], version: i64) -> QueryBuilder<Sqlite> {
-    let mut insert = QueryBuilder::new("INSERT INTO cache_entries (entry_key, version, summary, description) ");
-    insert.push_values(new, |mut row, (entry, program)| {
+fn insert_entries(new: &[&(CacheEntry, ProgramRecord)], id: i64, version: i64) -> QueryBuilder<Sqlite> {
+    let mut insert = QueryBuilder::new("INSERT INTO cache_entries (id, entry_key, version, summary, description) ");
+    insert.push_values((id..).zip(new), |mut row, (id, (entry, program))| {
         let summary = Summary {
             entry: entry.summary(),
             version,
@@ -105,7 +109,8 @@ fn insert_entries(new: &[&(CacheEntry, ProgramRecord)], version: i64) -> QueryBu
             n_inputs: count(entry.inputs.len()),
         };
         let description = (entry.description != program.description).then_some(&entry.description);
-        row.push_bind(entry.key.as_bytes().to_vec())
+        row.push_bind(id)
+            .push_bind(entry.key.as_bytes().to_vec())
             .push_bind(version)
             .push_bind(summary.pack())
             .push_bind(description);
@@ -113,17 +118,21 @@ fn insert_entries(new: &[&(CacheEntry, ProgramRecord)], version: i64) -> QueryBu
     insert
 }
 
-async fn insert_parts(connection: &mut SqliteConnection, new: &[&(CacheEntry, ProgramRecord)]) -> Result<(), Fault> {
-    let parts: Vec<_> = new
-        .iter()
-        .flat_map(|(entry, _)| (0_i64..).zip(&entry.parts).map(|(position, part)| (&entry.key, position, part)))
+async fn insert_parts(
+    connection: &mut SqliteConnection,
+    new: &[&(CacheEntry, ProgramRecord)],
+    id: i64,
+) -> Result<(), Fault> {
+    let parts: Vec<_> = (id..)
+        .zip(new)
+        .flat_map(|(id, (entry, _))| (0_i64..).zip(&entry.parts).map(move |(position, part)| (id, position, part)))
         .collect();
     for batch in parts.chunks(BATCH) {
         let mut insert = QueryBuilder::<Sqlite>::new(
-            "INSERT INTO cache_parts (entry_key, position, location, file_bytes, row_count, checksum) ",
+            "INSERT INTO cache_parts (entry_id, position, location, file_bytes, row_count, checksum) ",
         );
-        insert.push_values(batch, |mut row, (key, position, part)| {
-            row.push_bind(key.as_bytes().to_vec())
+        insert.push_values(batch, |mut row, (id, position, part)| {
+            row.push_bind(*id)
                 .push_bind(*position)
                 .push_bind(&part.location)
                 .push_bind(part.bytes.cast_signed())
@@ -135,14 +144,18 @@ async fn insert_parts(connection: &mut SqliteConnection, new: &[&(CacheEntry, Pr
     Ok(())
 }
 
-async fn insert_inputs(connection: &mut SqliteConnection, new: &[&(CacheEntry, ProgramRecord)]) -> Result<(), Fault> {
+async fn insert_inputs(
+    connection: &mut SqliteConnection,
+    new: &[&(CacheEntry, ProgramRecord)],
+    id: i64,
+) -> Result<(), Fault> {
     let (mut lists, mut links) = (BTreeMap::new(), Vec::new());
-    for (entry, _) in new {
+    for (id, (entry, _)) in (id..).zip(new) {
         for (position, extents) in (0_i64..).zip(&entry.inputs) {
             let packed = pack_extents(extents);
             let input = input_of(&packed);
             lists.insert(input, packed);
-            links.push((&entry.key, position, input));
+            links.push((id, position, input));
         }
     }
     let lists: Vec<_> = lists.into_iter().collect();
@@ -158,9 +171,9 @@ async fn insert_inputs(connection: &mut SqliteConnection, new: &[&(CacheEntry, P
         insert.build().persistent(is_common(batch.len())).execute(&mut *connection).await?;
     }
     for batch in links.chunks(BATCH) {
-        let mut insert = QueryBuilder::<Sqlite>::new("INSERT INTO cache_entry_inputs (entry_key, position, input) ");
-        insert.push_values(batch, |mut row, (key, position, input)| {
-            row.push_bind(key.as_bytes().to_vec()).push_bind(*position).push_bind(input.as_bytes().to_vec());
+        let mut insert = QueryBuilder::<Sqlite>::new("INSERT INTO cache_entry_inputs (entry_id, position, input) ");
+        insert.push_values(batch, |mut row, (id, position, input)| {
+            row.push_bind(*id).push_bind(*position).push_bind(input.as_bytes().to_vec());
         });
         insert.build().persistent(is_common(batch.len())).execute(&mut *connection).await?;
     }

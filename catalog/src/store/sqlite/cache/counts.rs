@@ -31,7 +31,7 @@ pub(in super::super) async fn save_counts(
             Some(version) => version,
             None => *version.insert(next_version(&mut note).await?),
         };
-        used.iter_mut().for_each(|summary| summary.version = this);
+        used.iter_mut().for_each(|(_, summary)| summary.version = this);
         rewrite(&used).build().persistent(is_common(used.len())).execute(&mut *note).await?;
     }
     for batch in lookups.chunks(BATCH) {
@@ -59,29 +59,32 @@ pub(in super::super) async fn lookups(
 }
 
 /// The summaries of entries that are there, with their uses added.
-async fn used(connection: &mut SqliteConnection, uses: &[UseCount]) -> Result<Vec<Summary>, Fault> {
-    let mut select = among("SELECT summary FROM cache_entries WHERE entry_key", uses.iter().map(|used| &used.key));
+async fn used(connection: &mut SqliteConnection, uses: &[UseCount]) -> Result<Vec<(i64, Summary)>, Fault> {
+    let mut select = among("SELECT id, summary FROM cache_entries WHERE entry_key", uses.iter().map(|used| &used.key));
     let rows = select.build().persistent(is_common(uses.len())).fetch_all(connection).await?;
     let mut summaries = Vec::with_capacity(rows.len());
     for row in rows {
-        let Some(mut summary) = row.try_get(0).ok().and_then(Summary::unpack) else { continue };
+        let Some(mut summary) = row.try_get(1).ok().and_then(Summary::unpack) else { continue };
         let entry = &mut summary.entry;
         if let Some(used) = uses.iter().find(|used| used.key == entry.key) {
             entry.uses = entry.uses.saturating_add(used.uses);
             entry.saved_us = entry.saved_us.saturating_add(used.saved_us);
             entry.last_used_at = entry.last_used_at.max(used.last_used_at);
-            summaries.push(summary);
+            summaries.push((row.try_get(0)?, summary));
         }
     }
     Ok(summaries)
 }
 
-fn rewrite(summaries: &[Summary]) -> QueryBuilder<Sqlite> {
-    let mut upsert = QueryBuilder::new("INSERT INTO cache_entries (entry_key, version, summary) ");
-    upsert.push_values(summaries, |mut row, summary| {
-        row.push_bind(summary.entry.key.as_bytes().to_vec()).push_bind(summary.version).push_bind(summary.pack());
+fn rewrite(summaries: &[(i64, Summary)]) -> QueryBuilder<Sqlite> {
+    let mut upsert = QueryBuilder::new("INSERT INTO cache_entries (id, entry_key, version, summary) ");
+    upsert.push_values(summaries, |mut row, (id, summary)| {
+        row.push_bind(*id)
+            .push_bind(summary.entry.key.as_bytes().to_vec())
+            .push_bind(summary.version)
+            .push_bind(summary.pack());
     });
-    upsert.push(" ON CONFLICT (entry_key) DO UPDATE SET version = excluded.version, summary = excluded.summary");
+    upsert.push(" ON CONFLICT (id) DO UPDATE SET version = excluded.version, summary = excluded.summary");
     upsert
 }
 

@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use sqlx::sqlite::SqliteConnection;
+use sqlx::sqlite::{SqliteConnection, SqliteRow};
 use sqlx::{QueryBuilder, Row, Sqlite};
 
 use super::super::fault::Fault;
 use super::super::lane::Lane;
-use super::{BATCH, among, is_common, next_version, read};
+use super::{BATCH, among, among_values, is_common, next_version, read};
 use crate::Fingerprint;
 use crate::cache::{DroppedEntries, EntryPart};
 
@@ -22,15 +22,15 @@ pub(in super::super) async fn drop(
     let mut parts: BTreeMap<String, EntryPart> = BTreeMap::new();
     let mut inputs = BTreeSet::new();
     for batch in keys.chunks(BATCH) {
-        let there = there(&mut note, batch).await?;
+        let (ids, there): (Vec<_>, Vec<_>) = there(&mut note, batch).await?.into_iter().unzip();
         if there.is_empty() {
             continue;
         }
-        for part in read::good_parts(&mut note, &there).await? {
+        for part in read::good_parts(&mut note, &ids).await? {
             parts.insert(part.location.clone(), part);
         }
-        inputs.extend(read::inputs(&mut note, &there).await?);
-        delete(&mut note, &there).await?;
+        inputs.extend(read::inputs(&mut note, &ids).await?);
+        delete(&mut note, &ids).await?;
         remember_dropped(&there, version).build().persistent(is_common(there.len())).execute(&mut *note).await?;
         dropped.extend(there);
     }
@@ -48,16 +48,17 @@ pub(in super::super) async fn drop(
 }
 
 /// Takes entries away with all that hangs on them.
-pub(super) async fn delete(connection: &mut SqliteConnection, keys: &[Fingerprint]) -> Result<(), Fault> {
-    let mut delete = among("DELETE FROM cache_entries WHERE entry_key", keys);
-    delete.build().persistent(is_common(keys.len())).execute(connection).await?;
+pub(super) async fn delete(connection: &mut SqliteConnection, ids: &[i64]) -> Result<(), Fault> {
+    let mut delete = among_values("DELETE FROM cache_entries WHERE id", ids);
+    delete.build().persistent(is_common(ids.len())).execute(connection).await?;
     Ok(())
 }
 
-async fn there(connection: &mut SqliteConnection, keys: &[Fingerprint]) -> Result<Vec<Fingerprint>, Fault> {
-    let mut select = among("SELECT entry_key FROM cache_entries WHERE entry_key", keys);
+async fn there(connection: &mut SqliteConnection, keys: &[Fingerprint]) -> Result<Vec<(i64, Fingerprint)>, Fault> {
+    let mut select = among("SELECT id, entry_key FROM cache_entries WHERE entry_key", keys);
     let rows = select.build().persistent(is_common(keys.len())).fetch_all(connection).await?;
-    Ok(rows.iter().filter_map(|row| row.try_get(0).ok().and_then(Fingerprint::from_slice)).collect())
+    let read = |row: &SqliteRow| Some((row.try_get(0).ok()?, Fingerprint::from_slice(row.try_get(1).ok()?)?));
+    Ok(rows.iter().filter_map(read).collect())
 }
 
 fn remember_dropped(keys: &[Fingerprint], version: i64) -> QueryBuilder<Sqlite> {

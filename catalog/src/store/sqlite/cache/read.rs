@@ -4,19 +4,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
-use sqlx::{Connection, QueryBuilder, Row, Sqlite};
+use sqlx::{Connection, Row};
 
 use super::super::fault::Fault;
 use super::super::lane::Lane;
 use super::add::unpack_extents;
 use super::summary::Summary;
-use super::{BATCH, among, is_common};
+use super::{BATCH, among, among_values, is_common};
 use crate::Fingerprint;
 use crate::cache::{CacheEntry, EntryPart, ProgramRecord};
 
 pub(in super::super) async fn entry(lane: &mut Lane, key: &Fingerprint) -> Result<Option<CacheEntry>, Fault> {
     let mut snapshot = lane.read()?.begin().await?;
-    let select = sqlx::query("SELECT entry_key, summary, description FROM cache_entries WHERE entry_key = $1");
+    let select = sqlx::query("SELECT entry_key, summary, description, id FROM cache_entries WHERE entry_key = $1");
     let row = select.bind(key.as_bytes().to_vec()).fetch_optional(&mut *snapshot).await?;
     let entry = match row {
         Some(row) => whole(&mut snapshot, &[row]).await?.pop(),
@@ -38,7 +38,7 @@ pub(in super::super) async fn page(
     while page.len() < limit {
         let n_rows = BATCH.min(limit - page.len());
         let rows = sqlx::query(
-            "SELECT entry_key, summary, description FROM cache_entries WHERE entry_key > $1 ORDER BY entry_key LIMIT $2",
+            "SELECT entry_key, summary, description, id FROM cache_entries WHERE entry_key > $1 ORDER BY entry_key LIMIT $2",
         )
         .bind(after)
         .bind(n_rows as i64)
@@ -78,12 +78,7 @@ pub(super) async fn referenced(
 ) -> Result<BTreeSet<String>, Fault> {
     let mut found = BTreeSet::new();
     for batch in locations.chunks(BATCH) {
-        let mut select = QueryBuilder::<Sqlite>::new("SELECT DISTINCT location FROM cache_parts WHERE location IN (");
-        let mut list = select.separated(", ");
-        for location in batch {
-            list.push_bind(location);
-        }
-        select.push(")");
+        let mut select = among_values("SELECT DISTINCT location FROM cache_parts WHERE location", batch);
         let rows: Vec<String> =
             select.build_query_scalar().persistent(is_common(batch.len())).fetch_all(&mut *connection).await?;
         found.extend(rows);
@@ -92,20 +87,14 @@ pub(super) async fn referenced(
 }
 
 /// The parts of some entries; damaged ones are left out.
-pub(super) async fn good_parts(
-    connection: &mut SqliteConnection,
-    keys: &[Fingerprint],
-) -> Result<Vec<EntryPart>, Fault> {
-    let parts = parts(connection, keys).await?;
+pub(super) async fn good_parts(connection: &mut SqliteConnection, ids: &[i64]) -> Result<Vec<EntryPart>, Fault> {
+    let parts = parts(connection, ids).await?;
     Ok(parts.into_values().flatten().flatten().collect())
 }
 
 /// The names of the lists of extents of some entries; damaged ones are left out.
-pub(super) async fn inputs(
-    connection: &mut SqliteConnection,
-    keys: &[Fingerprint],
-) -> Result<BTreeSet<Fingerprint>, Fault> {
-    let links = links(connection, keys).await?;
+pub(super) async fn inputs(connection: &mut SqliteConnection, ids: &[i64]) -> Result<BTreeSet<Fingerprint>, Fault> {
+    let links = links(connection, ids).await?;
     Ok(links.into_values().flatten().flatten().collect())
 }
 
@@ -113,18 +102,18 @@ pub(super) async fn inputs(
 async fn whole(connection: &mut SqliteConnection, rows: &[SqliteRow]) -> Result<Vec<Result<CacheEntry, Fault>>, Fault> {
     let heads: Vec<_> = rows.iter().map(Head::read).collect();
     let good: Vec<_> = heads.iter().flatten().collect();
-    let keys: Vec<_> = good.iter().map(|head| head.summary.entry.key).collect();
+    let ids: Vec<_> = good.iter().map(|head| head.id).collect();
     let programs: BTreeSet<_> = good.iter().map(|head| head.summary.entry.program).collect();
     let descriptions = descriptions(connection, &programs).await?;
-    let (mut parts, mut links) = (parts(connection, &keys).await?, links(connection, &keys).await?);
+    let (mut parts, mut links) = (parts(connection, &ids).await?, links(connection, &ids).await?);
     let names: BTreeSet<_> = links.values().flatten().flatten().copied().collect();
     let lists = lists(connection, &names).await?;
 
     let mut complete = |head: Head| {
         let entry = head.summary.entry;
         let damaged = |detail: &str| Fault::damaged(format!("cache entry \"{}\"", entry.key), detail);
-        let parts = parts.remove(&entry.key).unwrap_or_default();
-        let inputs = links.remove(&entry.key).unwrap_or_default();
+        let parts = parts.remove(&head.id).unwrap_or_default();
+        let inputs = links.remove(&head.id).unwrap_or_default();
         // As many as were written: half a result must never pass for one.
         if parts.len() != head.summary.n_parts as usize || inputs.len() != head.summary.n_inputs as usize {
             return Err(damaged("parts or inputs are missing"));
@@ -151,6 +140,7 @@ async fn whole(connection: &mut SqliteConnection, rows: &[SqliteRow]) -> Result<
 
 /// What `cache_entries` itself has of an entry.
 struct Head {
+    id: i64,
     summary: Summary,
     description: Option<String>,
 }
@@ -161,7 +151,7 @@ impl Head {
         let summary = row.try_get(1).ok().and_then(Summary::unpack);
         match summary.filter(|summary| Some(summary.entry.key) == key) {
             // A text that cannot be read is no reason to compute again.
-            Some(summary) => Ok(Self { summary, description: row.try_get(2).unwrap_or_default() }),
+            Some(summary) => Ok(Self { id: row.try_get(3)?, summary, description: row.try_get(2).unwrap_or_default() }),
             None => Err(Fault::damaged("a cache entry", "its summary cannot be read")),
         }
     }
@@ -178,14 +168,11 @@ async fn descriptions(
 }
 
 /// The parts of each entry, in order; `None` for one that cannot be read.
-async fn parts(
-    connection: &mut SqliteConnection,
-    keys: &[Fingerprint],
-) -> Result<BTreeMap<Fingerprint, Vec<Option<EntryPart>>>, Fault> {
+async fn parts(connection: &mut SqliteConnection, ids: &[i64]) -> Result<BTreeMap<i64, Vec<Option<EntryPart>>>, Fault> {
     let mut select =
-        among("SELECT entry_key, location, file_bytes, row_count, checksum FROM cache_parts WHERE entry_key", keys);
-    select.push(" ORDER BY entry_key, position");
-    let rows = select.build().persistent(is_common(keys.len())).fetch_all(connection).await?;
+        among_values("SELECT entry_id, location, file_bytes, row_count, checksum FROM cache_parts WHERE entry_id", ids);
+    select.push(" ORDER BY entry_id, position");
+    let rows = select.build().persistent(is_common(ids.len())).fetch_all(connection).await?;
     let read = |row: &SqliteRow| {
         Some(EntryPart {
             location: row.try_get(1).ok()?,
@@ -194,18 +181,18 @@ async fn parts(
             checksum: Fingerprint::from_slice(row.try_get(4).ok()?)?,
         })
     };
-    Ok(by_key(&rows, read))
+    Ok(by_entry(&rows, read))
 }
 
 /// The names of each entry's lists of extents, in order; `None` for one that cannot be read.
 async fn links(
     connection: &mut SqliteConnection,
-    keys: &[Fingerprint],
-) -> Result<BTreeMap<Fingerprint, Vec<Option<Fingerprint>>>, Fault> {
-    let mut select = among("SELECT entry_key, input FROM cache_entry_inputs WHERE entry_key", keys);
-    select.push(" ORDER BY entry_key, position");
-    let rows = select.build().persistent(is_common(keys.len())).fetch_all(connection).await?;
-    Ok(by_key(&rows, |row| Fingerprint::from_slice(row.try_get(1).ok()?)))
+    ids: &[i64],
+) -> Result<BTreeMap<i64, Vec<Option<Fingerprint>>>, Fault> {
+    let mut select = among_values("SELECT entry_id, input FROM cache_entry_inputs WHERE entry_id", ids);
+    select.push(" ORDER BY entry_id, position");
+    let rows = select.build().persistent(is_common(ids.len())).fetch_all(connection).await?;
+    Ok(by_entry(&rows, |row| Fingerprint::from_slice(row.try_get(1).ok()?)))
 }
 
 /// The lists of these names; those that are missing or damaged are not among them.
@@ -226,12 +213,12 @@ async fn lists(
     Ok(lists)
 }
 
-/// Values of rows that start with an entry's key, in their order.
-fn by_key<T>(rows: &[SqliteRow], read: impl Fn(&SqliteRow) -> Option<T>) -> BTreeMap<Fingerprint, Vec<Option<T>>> {
-    let mut values: BTreeMap<Fingerprint, Vec<Option<T>>> = BTreeMap::new();
+/// Values of rows that start with an entry's id, in their order.
+fn by_entry<T>(rows: &[SqliteRow], read: impl Fn(&SqliteRow) -> Option<T>) -> BTreeMap<i64, Vec<Option<T>>> {
+    let mut values: BTreeMap<i64, Vec<Option<T>>> = BTreeMap::new();
     for row in rows {
-        if let Some(key) = row.try_get(0).ok().and_then(Fingerprint::from_slice) {
-            values.entry(key).or_default().push(read(row));
+        if let Ok(id) = row.try_get(0) {
+            values.entry(id).or_default().push(read(row));
         }
     }
     values

@@ -13,7 +13,7 @@ use crate::{EntryKind, EntrySummary, Fingerprint};
 const FORMAT: u8 = 1;
 
 /// Bytes of a packed record.
-const N_BYTES: usize = 2 + 2 * 4 + 2 * 32 + 8 * 8;
+pub(super) const N_BYTES: usize = 2 + 2 * 4 + 2 * 32 + 8 * 8;
 
 /// What the packed record says.
 #[derive(Clone, Copy, PartialEq, Debug)]
