@@ -72,9 +72,19 @@ impl Generator {
         let at = self.random.below(self.earlier.len());
         let (relation, sketch) = self.earlier[at].clone();
         let random = &mut self.random;
-        match random.below(13) {
+        match random.below(20) {
             // Word for word.
             0 | 1 => sketch.sql(),
+            8..=11 => {
+                let sketch = sketch.with_other_word(random);
+                self.remember(relation, sketch)
+            }
+            // The same, deeper below: under another order, and under what is built upon it later.
+            12..=14 => {
+                let changed = Sketch::new(relation.text.clone()).with_other_word(random);
+                let (relation, text) = self.perhaps_ordered(Relation { text: changed.text, ..relation });
+                self.remember(relation, Sketch::new(text))
+            }
             2..=4 => {
                 let sketch = sketch.with_other_literal(random);
                 self.remember(relation, sketch)

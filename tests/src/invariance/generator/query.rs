@@ -15,7 +15,7 @@ impl Generator {
         self.perhaps_ordered(relation)
     }
 
-    fn perhaps_ordered(&mut self, relation: Relation) -> (Relation, String) {
+    pub(super) fn perhaps_ordered(&mut self, relation: Relation) -> (Relation, String) {
         let text = match self.random.chance(40) {
             true => self.ordered(relation.clone()).text,
             false => relation.text.clone(),
@@ -44,7 +44,7 @@ impl Generator {
     /// An earlier query joined with a table.
     fn joined(&mut self, left: Source) -> Relation {
         let right = self.single(0);
-        let join = *self.random.pick(&["JOIN", "LEFT JOIN", "RIGHT JOIN"]);
+        let join = *self.random.pick(&["INNER JOIN", "LEFT JOIN", "RIGHT JOIN"]);
         let on = format!("⟦{} = {}⟧", first_int(&left.scope), first_int(&right.scope));
         let text = format!("{} {join} {} ON {on}", left.text, right.text);
         self.plain(Source { text, scope: left.scope.into_iter().chain(right.scope).collect() })
@@ -104,7 +104,7 @@ impl Generator {
         for _ in 0..n_aggregates {
             let (aggregate, data_type) = self.aggregate(&source.scope);
             let name = self.name("a");
-            let filter = match self.random.chance(20) {
+            let filter = match self.random.chance(30) {
                 true => format!(" FILTER (WHERE {})", self.condition(&source.scope, 0)),
                 false => String::new(),
             };
@@ -206,8 +206,8 @@ impl Generator {
         }
         let right = self.single(depth - 1);
         let join = *self.random.pick(&[
-            "JOIN",
-            "JOIN",
+            "INNER JOIN",
+            "INNER JOIN",
             "LEFT JOIN",
             "RIGHT JOIN",
             "FULL JOIN",
@@ -269,7 +269,7 @@ impl Generator {
         let (cte, a, b) = (self.name("v"), self.name("t"), self.name("u"));
         let scope: Vec<Column> = inner.columns.iter().map(|column| through(&a, column)).collect();
         let key = inner.columns[0].name.clone();
-        let source = Source { text: format!("{cte} {a} JOIN {cte} {b} ON {a}.{key} = {b}.{key}"), scope };
+        let source = Source { text: format!("{cte} {a} INNER JOIN {cte} {b} ON {a}.{key} = {b}.{key}"), scope };
         let outer = if self.random.chance(50) { self.grouped(source) } else { self.plain(source) };
         Relation { text: format!("WITH {cte} AS ({}) {}", inner.text, outer.text), columns: outer.columns }
     }
