@@ -20,7 +20,7 @@ use arrow::array::Array;
 use arrow::record_batch::RecordBatch;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use datafusion::execution::SessionStateBuilder;
-use nectarine_engine::{AnswerKind, Engine, EngineError, Session, Settings};
+use nectarine_engine::{AnswerKind, CacheAdmin, Engine, EngineError, Session, Settings};
 use tempfile::TempDir;
 
 use crate::hook::Hook;
@@ -93,6 +93,11 @@ impl Db {
     /// The session itself, for those who read rows as they come.
     pub fn session(&self) -> &Session {
         &self.session
+    }
+
+    /// The cache of the home.
+    pub fn cache(&self) -> CacheAdmin {
+        self.engine.cache()
     }
 
     /// The folder around the home.

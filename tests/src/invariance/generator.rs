@@ -51,6 +51,7 @@ struct Relation {
 /// Makes statements.
 pub struct Generator {
     random: Random,
+    /// What an outer layer can be put around, and the statement itself.
     earlier: Vec<(Relation, Sketch)>,
     n_names: usize,
 }
@@ -65,28 +66,36 @@ impl Generator {
     pub fn next_sql(&mut self) -> String {
         if self.earlier.is_empty() || self.random.chance(35) {
             self.n_names = 0;
-            let relation = self.statement();
-            let sketch = Sketch::new(relation.text.clone());
-            return self.remember(relation, sketch);
+            let (relation, text) = self.statement();
+            return self.remember(relation, Sketch::new(text));
         }
         let at = self.random.below(self.earlier.len());
         let (relation, sketch) = self.earlier[at].clone();
         let random = &mut self.random;
-        match random.below(10) {
+        match random.below(20) {
             // Word for word.
             0 | 1 => sketch.sql(),
+            8..=11 => {
+                let sketch = sketch.with_other_word(random);
+                self.remember(relation, sketch)
+            }
+            // The same, deeper below: under another order, and under what is built upon it later.
+            12..=14 => {
+                let changed = Sketch::new(relation.text.clone()).with_other_word(random);
+                let (relation, text) = self.perhaps_ordered(Relation { text: changed.text, ..relation });
+                self.remember(relation, Sketch::new(text))
+            }
             2..=4 => {
                 let sketch = sketch.with_other_literal(random);
-                self.remember(Relation { text: sketch.text.clone(), ..relation }, sketch)
+                self.remember(relation, sketch)
             }
             5 => sketch.with_swapped_conjuncts(random).sql(),
             6 => sketch.renamed(random).sql(),
             7 => sketch.with_swapped_conjuncts(random).renamed(random).sql(),
             _ => {
                 self.n_names = 500 + self.random.below(400);
-                let relation = self.outer_layer(&relation);
-                let sketch = Sketch::new(relation.text.clone());
-                self.remember(relation, sketch)
+                let (relation, text) = self.outer_layer(&relation);
+                self.remember(relation, Sketch::new(text))
             }
         }
     }

@@ -3,6 +3,7 @@
 //! ```text
 //!   SELECT a.k AS §c1§ FROM m a WHERE ⟦a.k > ‹3›⟧ AND ⟦a.b⟧
 //!       another literal      a.k > 4
+//!       another word         a.k >= 3, FROM n a, RIGHT JOIN instead of LEFT JOIN, max() instead of min()
 //!       conjuncts swapped    a.b AND a.k > 3
 //!       aliases renamed      AS c1_7
 //!       an outer layer       SELECT count(*) FROM (..)
@@ -17,6 +18,60 @@ pub(super) const CONJUNCT: [char; 2] = ['⟦', '⟧'];
 
 /// What stands between two conjuncts that can be swapped.
 const AND: &str = "⟧ AND ⟦";
+
+/// Words that can take the place of others: the statement still fits its types and means something else.
+const WORDS: [(&str, &str); 50] = [
+    ("INNER JOIN", "LEFT JOIN"),
+    ("LEFT JOIN", "RIGHT JOIN"),
+    ("RIGHT JOIN", "FULL JOIN"),
+    ("FULL JOIN", "INNER JOIN"),
+    ("SEMI JOIN", "ANTI JOIN"),
+    ("ANTI JOIN", "SEMI JOIN"),
+    ("min(", "max("),
+    ("max(", "min("),
+    ("count(DISTINCT ", "count("),
+    ("sum(DISTINCT ", "sum("),
+    ("SELECT DISTINCT", "SELECT"),
+    ("UNION ALL", "UNION"),
+    ("UNION SELECT", "UNION ALL SELECT"),
+    ("INTERSECT", "EXCEPT"),
+    ("EXCEPT", "INTERSECT"),
+    (" NOT IN (", " IN ("),
+    (" IN (", " NOT IN ("),
+    ("NOT EXISTS", "EXISTS"),
+    ("EXISTS", "NOT EXISTS"),
+    (" LIKE '", " ILIKE '"),
+    (" LIKE '", " NOT LIKE '"),
+    (" < ", " <= "),
+    (" <= ", " < "),
+    (" > ", " >= "),
+    (" >= ", " > "),
+    (" < ", " > "),
+    (" = ", " <= "),
+    (" <> ", " = "),
+    ("IS NULL", "IS NOT NULL"),
+    ("IS NOT NULL", "IS NULL"),
+    ("IS DISTINCT", "IS NOT DISTINCT"),
+    ("IS NOT DISTINCT", "IS DISTINCT"),
+    (" OR ", " AND "),
+    ("2 PRECEDING", "3 PRECEDING"),
+    ("CURRENT ROW", "1 FOLLOWING"),
+    ("NULLS FIRST", "NULLS LAST"),
+    ("NULLS LAST", "NULLS FIRST"),
+    (" DESC", ""),
+    ("ROLLUP", "CUBE"),
+    ("upper(", "lower("),
+    ("'day'", "'hour'"),
+    ("lag(", "lead("),
+    ("rank()", "row_number()"),
+    ("abs(", "-("),
+    (".id", ".k"),
+    (".k", ".id"),
+    (" + ", " - "),
+    (" FROM m ", " FROM n "),
+    (" FROM e ", " FROM c "),
+    ("'a", "'b"),
+];
 
 /// A statement that can be changed a little.
 #[derive(Clone, Debug)]
@@ -62,6 +117,19 @@ impl Sketch {
         if let Ok(number) = old.parse::<i64>() {
             let new = (number + 1).to_string();
             self.text.replace_range(start..start + length, &new);
+        }
+        self
+    }
+
+    /// The same with one word changed.
+    pub(super) fn with_other_word(mut self, random: &mut Random) -> Self {
+        let mut places = vec![];
+        for (old, new) in WORDS {
+            places.extend(self.text.match_indices(old).map(|(at, _)| (at, old, new)));
+        }
+        if !places.is_empty() {
+            let (at, old, new) = *random.pick(&places);
+            self.text.replace_range(at..at + old.len(), new);
         }
         self
     }

@@ -104,7 +104,7 @@ impl Generator {
     }
 
     fn constant(&mut self, data_type: Type) -> String {
-        if self.random.chance(5) {
+        if self.random.chance(1) {
             return format!("CAST(NULL AS {})", sql_type(data_type));
         }
         match data_type {

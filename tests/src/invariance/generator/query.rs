@@ -5,30 +5,49 @@ use super::{Column, Generator, Relation, Type};
 use crate::invariance::tables::NAMES;
 
 impl Generator {
-    /// A whole statement.
-    pub(super) fn statement(&mut self) -> Relation {
+    /// A whole statement: its rows, and its text with an order or a limit.
+    pub(super) fn statement(&mut self) -> (Relation, String) {
         let relation = match self.random.below(10) {
             0 => self.with_cte(),
             1 => self.set_operation(),
             _ => self.select(2),
         };
-        if self.random.chance(40) { self.ordered(relation) } else { relation }
+        self.perhaps_ordered(relation)
+    }
+
+    pub(super) fn perhaps_ordered(&mut self, relation: Relation) -> (Relation, String) {
+        let text = match self.random.chance(40) {
+            true => self.ordered(relation.clone()).text,
+            false => relation.text.clone(),
+        };
+        // Sometimes the order and the limit are part of what later statements build upon.
+        match self.random.chance(20) {
+            true => (Relation { text: text.clone(), ..relation }, text),
+            false => (relation, text),
+        }
     }
 
     /// A query over an earlier one.
-    pub(super) fn outer_layer(&mut self, inner: &Relation) -> Relation {
+    pub(super) fn outer_layer(&mut self, inner: &Relation) -> (Relation, String) {
         let alias = self.name("o");
         let scope: Vec<Column> = inner.columns.iter().map(|column| through(&alias, column)).collect();
         let source = Source { text: format!("({}) {alias}", inner.text), scope };
-        match self.random.below(4) {
-            0 => self.plain(source),
-            1 => self.windowed(source),
-            2 => {
-                let relation = self.plain(source);
-                self.ordered(relation)
-            }
+        let relation = match self.random.below(6) {
+            0 => self.windowed(source),
+            1 => self.joined(source),
+            2 | 3 => self.plain(source),
             _ => self.grouped(source),
-        }
+        };
+        self.perhaps_ordered(relation)
+    }
+
+    /// An earlier query joined with a table.
+    fn joined(&mut self, left: Source) -> Relation {
+        let right = self.single(0);
+        let join = *self.random.pick(&["INNER JOIN", "LEFT JOIN", "RIGHT JOIN"]);
+        let on = format!("⟦{} = {}⟧", first_int(&left.scope), first_int(&right.scope));
+        let text = format!("{} {join} {} ON {on}", left.text, right.text);
+        self.plain(Source { text, scope: left.scope.into_iter().chain(right.scope).collect() })
     }
 
     fn select(&mut self, depth: usize) -> Relation {
@@ -85,7 +104,7 @@ impl Generator {
         for _ in 0..n_aggregates {
             let (aggregate, data_type) = self.aggregate(&source.scope);
             let name = self.name("a");
-            let filter = match self.random.chance(20) {
+            let filter = match self.random.chance(30) {
                 true => format!(" FILTER (WHERE {})", self.condition(&source.scope, 0)),
                 false => String::new(),
             };
@@ -187,8 +206,8 @@ impl Generator {
         }
         let right = self.single(depth - 1);
         let join = *self.random.pick(&[
-            "JOIN",
-            "JOIN",
+            "INNER JOIN",
+            "INNER JOIN",
             "LEFT JOIN",
             "RIGHT JOIN",
             "FULL JOIN",
@@ -250,7 +269,7 @@ impl Generator {
         let (cte, a, b) = (self.name("v"), self.name("t"), self.name("u"));
         let scope: Vec<Column> = inner.columns.iter().map(|column| through(&a, column)).collect();
         let key = inner.columns[0].name.clone();
-        let source = Source { text: format!("{cte} {a} JOIN {cte} {b} ON {a}.{key} = {b}.{key}"), scope };
+        let source = Source { text: format!("{cte} {a} INNER JOIN {cte} {b} ON {a}.{key} = {b}.{key}"), scope };
         let outer = if self.random.chance(50) { self.grouped(source) } else { self.plain(source) };
         Relation { text: format!("WITH {cte} AS ({}) {}", inner.text, outer.text), columns: outer.columns }
     }
