@@ -320,7 +320,7 @@ impl StatementRun<'_> {
             progress: self.progress.clone(),
             verify: verify && options(self.state.config_options()).verify_extents,
             catalog: Arc::clone(self.catalog),
-            planning: Some(Arc::clone(self.planning)),
+            _planning: Some(Arc::clone(self.planning)),
             reuse: shared.reuse.clone(),
             remember: self.remember(&plan, planned.findings.as_ref(), &stream.schema()),
             hits: planned.findings.map(|findings| findings.hits).unwrap_or_default(),

@@ -28,7 +28,7 @@ pub(crate) struct Ending {
     pub(crate) verify: bool,
     pub(crate) catalog: Arc<StatementCatalog>,
     /// What the statement was planned with stays until its last row.
-    pub(crate) planning: Option<Arc<Planning>>,
+    pub(crate) _planning: Option<Arc<Planning>>,
     pub(crate) reuse: Reuse,
     /// Entries that the plan reads.
     pub(crate) hits: Vec<Hit>,

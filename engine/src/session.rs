@@ -232,7 +232,7 @@ impl Session {
             // Nothing was read that could have changed meanwhile.
             verify: false,
             catalog,
-            planning: None,
+            _planning: None,
             reuse: shared.reuse.clone(),
             hits: vec![hit],
             keeping: None,

@@ -102,33 +102,33 @@ impl<'a> StatementReuse<'a> {
             }
             let mut keeping = Keeping::new(self.reuse.clone(), self.mode, &lowering, &findings);
             let mut leader = None;
-            if is_query && !describes && !findings.is_exact() && self.mode.keeps() {
-                if let Ok(root) = &findings.root
-                    && !root.inputs.is_empty()
-                {
-                    let is_kept = self.mode != ReuseMode::Check || self.reuse.cache.lookup(&root.key).is_some();
-                    if may_wait {
-                        match self.reuse.in_flight.take_turn(root.key).await {
-                            // Kept between this statement's look and its turn.
-                            Turn::Lead(turn) if self.mode.reads() && self.reuse.cache.lookup(&root.key).is_some() => {
-                                turn.finish();
-                                may_wait = false;
-                                continue;
-                            }
-                            Turn::Lead(turn) => leader = Some(turn),
-                            Turn::Alone => {}
-                            Turn::TakeOver => continue,
-                            Turn::LookAgain if !self.mode.reads() => {}
-                            Turn::LookAgain => {
-                                may_wait = false;
-                                self.reuse.refresh().await;
-                                continue;
-                            }
+            let may_keep = is_query && !describes && !findings.is_exact() && self.mode.keeps();
+            if let Ok(root) = &findings.root
+                && may_keep
+                && !root.inputs.is_empty()
+            {
+                let is_kept = self.mode != ReuseMode::Check || self.reuse.cache.lookup(&root.key).is_some();
+                if may_wait {
+                    match self.reuse.in_flight.take_turn(root.key).await {
+                        // Kept between this statement's look and its turn.
+                        Turn::Lead(turn) if self.mode.reads() && self.reuse.cache.lookup(&root.key).is_some() => {
+                            turn.finish();
+                            may_wait = false;
+                            continue;
+                        }
+                        Turn::Lead(turn) => leader = Some(turn),
+                        Turn::Alone => {}
+                        Turn::TakeOver => continue,
+                        Turn::LookAgain if !self.mode.reads() => {}
+                        Turn::LookAgain => {
+                            may_wait = false;
+                            self.reuse.refresh().await;
+                            continue;
                         }
                     }
-                    if is_kept {
-                        keeping.keep_root(root, self.limits()?);
-                    }
+                }
+                if is_kept {
+                    keeping.keep_root(root, self.limits()?);
                 }
             }
             let keeping = (!keeping.is_empty()).then_some(keeping);

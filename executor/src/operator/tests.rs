@@ -253,7 +253,8 @@ async fn what_others_push_down_stops_at_a_recording() {
     let folder = tables().await;
     let filtered = count(&folder, "SELECT * FROM t WHERE v > 5000").await;
     assert!(filtered > 10_000);
-    let cases: &[(&str, &str, fn(&Plan) -> bool, u64)] = &[
+    type Case = (&'static str, &'static str, fn(&Plan) -> bool, u64);
+    let cases: &[Case] = &[
         ("TopK", "SELECT k, v FROM t WHERE v > 5000 ORDER BY v DESC, k LIMIT 5", is_filter, filtered),
         ("global max", "SELECT max(v), min(k) FROM t WHERE v > 5000", is_filter, filtered),
         (

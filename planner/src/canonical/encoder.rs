@@ -12,7 +12,6 @@ pub(super) enum Tag {
     And = 4,
     Or = 5,
     Equality = 6,
-    Comparison = 7,
     Binary = 8,
     Case = 9,
     Cast = 10,

@@ -28,7 +28,7 @@ use crate::node::ExtentScanExec;
 use super::aggregate::exactness_of;
 use super::encoder::{Encoder, Tag};
 use super::expr::{ExprContext, SubqueryScope};
-use super::prefix::{Exactness, Input, PrefixKind, PrefixNode, assemble};
+use super::prefix::{Exactness, Input, Parts, PrefixKind, PrefixNode, assemble};
 use super::{Prefix, Salt, Uncacheable, scan, types};
 
 /// A node's own part of the encoding.
@@ -71,7 +71,15 @@ fn prefix_of(
         return Ok(inputs[0].clone());
     }
     let inputs = skip_partial_limits(plan, children, inputs);
-    Ok(assemble(own.bytes, &inputs, own.kind, own.inputs, vec![], own.exactness, plan.schema(), salt))
+    let parts = Parts {
+        own: own.bytes,
+        kind: own.kind,
+        inputs: own.inputs,
+        subquery_inputs: vec![],
+        exactness: own.exactness,
+        schema: plan.schema(),
+    };
+    Ok(assemble(parts, &inputs, salt))
 }
 
 /// Below a limit over several partitions DataFusion puts a limit for each: what it does not cut is not there.
@@ -115,16 +123,15 @@ fn encode_subqueries(
             read.extend(subquery.inputs.iter().cloned());
             exactness = exactness.max(subquery.exactness);
         }
-        Ok(assemble(
-            Encoder::new(Tag::Subqueries).into_bytes(),
-            &[prefix],
-            prefix.kind,
-            vec![],
-            read,
+        let parts = Parts {
+            own: Encoder::new(Tag::Subqueries).into_bytes(),
+            kind: prefix.kind,
+            inputs: vec![],
+            subquery_inputs: read,
             exactness,
-            plan.schema(),
-            salt,
-        ))
+            schema: plan.schema(),
+        };
+        Ok(assemble(parts, &[prefix], salt))
     });
     let mut children = vec![main];
     children.extend(below);

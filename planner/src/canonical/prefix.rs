@@ -118,17 +118,22 @@ pub fn prefixes(
     node::encode(plan, &mut context, salt)
 }
 
+/// What a prefix is put together from, besides its children.
+pub(super) struct Parts {
+    /// The top's own encoding.
+    pub(super) own: Vec<u8>,
+    pub(super) kind: PrefixKind,
+    /// What the top reads itself.
+    pub(super) inputs: Vec<Input>,
+    /// What scalar subqueries of the top read.
+    pub(super) subquery_inputs: Vec<Input>,
+    pub(super) exactness: Exactness,
+    pub(super) schema: SchemaRef,
+}
+
 /// Puts the parts of a prefix together.
-pub(super) fn assemble(
-    own: Vec<u8>,
-    children: &[&Prefix],
-    kind: PrefixKind,
-    own_inputs: Vec<Input>,
-    subquery_inputs: Vec<Input>,
-    own_exactness: Exactness,
-    schema: SchemaRef,
-    salt: &Salt,
-) -> Prefix {
+pub(super) fn assemble(parts: Parts, children: &[&Prefix], salt: &Salt) -> Prefix {
+    let Parts { own, kind, inputs: own_inputs, subquery_inputs, exactness: own_exactness, schema } = parts;
     let passes_order = matches!(
         kind,
         PrefixKind::Projection | PrefixKind::Filter | PrefixKind::Limit | PrefixKind::Window | PrefixKind::Unnest

@@ -1,4 +1,5 @@
 //! Generated statements over tables that grow.
+#![expect(clippy::print_stdout, reason = "a seed that nobody saw can not be tried again")]
 
 use nectarine_tests::invariance::{Generator, Harness, Tables, seed, statements};
 
