@@ -86,6 +86,7 @@ impl Engine {
         self.shared.reuse.flush().await;
         self.shared.log.flush().await;
         self.shared.store.close().await;
+        self.shared.home.clear();
     }
 }
 

@@ -117,6 +117,17 @@ impl Home {
         self.process.join("spill")
     }
 
+    /// Removes what this process has in `tmp/`. Also done when the last user of the home goes; a task that outlives its
+    /// runtime would keep that from happening.
+    pub(crate) fn clear(&self) {
+        let folder = if self.ephemeral { &self.root } else { &self.process };
+        if let Err(error) = fs::remove_dir_all(folder)
+            && error.kind() != io::ErrorKind::NotFound
+        {
+            tracing::warn!(folder = %folder.display(), %error, "cannot remove temporary files");
+        }
+    }
+
     /// The folders of dead processes.
     fn left_behind(&self) -> Vec<PathBuf> {
         let Ok(entries) = fs::read_dir(self.root.join("tmp")) else { return vec![] };
@@ -127,12 +138,7 @@ impl Home {
 
 impl Drop for Home {
     fn drop(&mut self) {
-        let folder = if self.ephemeral { &self.root } else { &self.process };
-        if let Err(error) = fs::remove_dir_all(folder)
-            && error.kind() != io::ErrorKind::NotFound
-        {
-            tracing::warn!(folder = %folder.display(), %error, "cannot remove temporary files");
-        }
+        self.clear();
     }
 }
 

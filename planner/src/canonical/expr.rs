@@ -20,16 +20,21 @@ use datafusion::physical_expr::scalar_subquery::ScalarSubqueryExpr;
 use datafusion::physical_expr::{PhysicalExpr, PhysicalSortExpr, ScalarFunctionExpr};
 use datafusion::physical_plan::joins::utils::JoinFilter;
 use nectarine_catalog::Fingerprint;
+use std::cell::Cell;
 use std::sync::Arc;
 
 use super::encoder::{Encoder, Tag};
+use super::prefix::Exactness;
 use super::{BuiltIns, Uncacheable, types};
+
+/// The FP_PD of a subquery and how alike two computations of it are, or why it has none.
+type SubqueryKey = Result<(Fingerprint, Exactness), Uncacheable>;
 
 /// The uncorrelated scalar subqueries that expressions of one plan level may refer to by number.
 pub(super) struct SubqueryScope {
     pub(super) results: ScalarSubqueryResults,
     /// The FP_PD of each subquery, by its number; what a number alone means is decided by its parent.
-    pub(super) keys: Vec<(usize, Result<Fingerprint, Uncacheable>)>,
+    pub(super) keys: Vec<(usize, SubqueryKey)>,
 }
 
 /// What expressions are encoded with.
@@ -37,6 +42,8 @@ pub(super) struct ExprContext<'a> {
     pub(super) built_ins: &'a BuiltIns,
     pub(super) config: &'a ConfigOptions,
     pub(super) scopes: Vec<SubqueryScope>,
+    /// How alike two computations of the scalar subqueries are that were met since this was last set.
+    pub(super) met: Cell<Exactness>,
 }
 
 /// The columns that an expression may name.
@@ -241,7 +248,9 @@ impl ExprContext<'_> {
         let known = scope.keys.iter().find(|(number, _)| *number == index);
         let (_, key) = known.ok_or(Uncacheable::Shape("a scalar subquery has no plan"))?;
         let mut encoder = Encoder::new(Tag::ScalarSubquery);
-        encoder.fingerprint(&key.clone()?);
+        let (key, exactness) = key.clone()?;
+        self.met.set(self.met.get().max(exactness));
+        encoder.fingerprint(&key);
         Ok(encoder.into_bytes())
     }
 }

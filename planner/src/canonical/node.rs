@@ -65,6 +65,7 @@ fn prefix_of(
 ) -> Result<Prefix, Uncacheable> {
     let inputs: Vec<&Prefix> =
         children.iter().map(|child| child.prefix.as_ref().map_err(Clone::clone)).collect::<Result<_, _>>()?;
+    context.met.set(Exactness::Exact);
     let own = own_part(plan, context)?;
     check_all_encoded(plan)?;
     if own.transparent {
@@ -76,7 +77,7 @@ fn prefix_of(
         kind: own.kind,
         inputs: own.inputs,
         subquery_inputs: vec![],
-        exactness: own.exactness,
+        exactness: own.exactness.max(context.met.get()),
         schema: plan.schema(),
     };
     Ok(assemble(parts, &inputs, salt))
@@ -108,7 +109,10 @@ fn encode_subqueries(
     let mut keys = vec![];
     for link in subqueries.subqueries() {
         let node = encode(&link.plan, context, salt);
-        keys.push((link.index.as_usize(), node.prefix.as_ref().map(|prefix| prefix.key).map_err(Clone::clone)));
+        keys.push((
+            link.index.as_usize(),
+            node.prefix.as_ref().map(|prefix| (prefix.key, prefix.exactness)).map_err(Clone::clone),
+        ));
         below.push(node);
     }
     context.scopes.push(SubqueryScope { results: subqueries.results().clone(), keys });

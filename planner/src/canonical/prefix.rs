@@ -5,6 +5,7 @@
 //!   key (FP_PD)      on which extents                       program, extents of every scan below, in order
 //! ```
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use arrow::datatypes::SchemaRef;
@@ -114,7 +115,7 @@ pub fn prefixes(
     config: &ConfigOptions,
     salt: &Salt,
 ) -> PrefixNode {
-    let mut context = ExprContext { built_ins, config, scopes: vec![] };
+    let mut context = ExprContext { built_ins, config, scopes: vec![], met: Cell::new(Exactness::Exact) };
     node::encode(plan, &mut context, salt)
 }
 
