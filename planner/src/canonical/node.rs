@@ -78,6 +78,7 @@ fn prefix_of(
         inputs: own.inputs,
         subquery_inputs: vec![],
         exactness: own.exactness.max(context.met.get()),
+        borrowed: context.met.get(),
         schema: plan.schema(),
     };
     Ok(assemble(parts, &inputs, salt))
@@ -133,9 +134,15 @@ fn encode_subqueries(
             inputs: vec![],
             subquery_inputs: read,
             exactness,
+            borrowed: Exactness::Exact,
             schema: plan.schema(),
         };
-        Ok(assemble(parts, &[prefix], salt))
+        let mut prefix = assemble(parts, &[prefix], salt);
+        // What it used is now part of it, unless it is itself inside of something that has subqueries.
+        if context.scopes.is_empty() {
+            prefix.borrowed = Exactness::Exact;
+        }
+        Ok(prefix)
     });
     let mut children = vec![main];
     children.extend(below);

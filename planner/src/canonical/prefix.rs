@@ -79,6 +79,8 @@ pub struct Prefix {
     pub inputs: Vec<Input>,
     /// Whether computing it again gives the same.
     pub exactness: Exactness,
+    /// How alike two computations of those scalar subqueries are that it uses but does not contain.
+    pub borrowed: Exactness,
     /// Its columns; only their types mean something.
     pub schema: SchemaRef,
     /// Whether the order of its rows may mean something: it is sorted, or passes on the order of what is.
@@ -129,12 +131,14 @@ pub(super) struct Parts {
     /// What scalar subqueries of the top read.
     pub(super) subquery_inputs: Vec<Input>,
     pub(super) exactness: Exactness,
+    pub(super) borrowed: Exactness,
     pub(super) schema: SchemaRef,
 }
 
 /// Puts the parts of a prefix together.
 pub(super) fn assemble(parts: Parts, children: &[&Prefix], salt: &Salt) -> Prefix {
-    let Parts { own, kind, inputs: own_inputs, subquery_inputs, exactness: own_exactness, schema } = parts;
+    let Parts { own, kind, inputs: own_inputs, subquery_inputs, exactness: own_exactness, borrowed, schema } = parts;
+    let borrowed = children.iter().map(|child| child.borrowed).fold(borrowed, Ord::max);
     let passes_order = matches!(
         kind,
         PrefixKind::Projection | PrefixKind::Filter | PrefixKind::Limit | PrefixKind::Window | PrefixKind::Unnest
@@ -164,6 +168,7 @@ pub(super) fn assemble(parts: Parts, children: &[&Prefix], salt: &Salt) -> Prefi
         kind,
         inputs,
         exactness,
+        borrowed,
         schema,
         ordered,
         encoding: encoding.into_bytes().into(),

@@ -2,7 +2,7 @@
 
 use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
 
-use crate::canonical::{Prefix, PrefixKind, PrefixNode};
+use crate::canonical::{Exactness, Prefix, PrefixKind, PrefixNode};
 
 /// The node's prefix, if it could be read from the cache or kept.
 ///
@@ -24,7 +24,9 @@ pub(super) fn candidate(node: &PrefixNode, is_root: bool) -> Option<&Prefix> {
             false
         }
     };
-    (works && !prefix.ordered).then_some(prefix)
+    // The statement computes such a subquery anyway, and may come to another value than the entry did.
+    let borrows_luck = prefix.borrowed != Exactness::Exact;
+    (works && !prefix.ordered && !borrows_luck).then_some(prefix)
 }
 
 /// States of groups, not groups.
