@@ -283,11 +283,10 @@ impl StatementRun<'_> {
         let shared = &self.session.inner.shared;
         let mode = settings::reuse_mode(&options(self.state.config_options()).reuse).ok()?;
         let is_same_types = root.schema.fields().len() == schema.fields().len();
-        (mode.reads() && is_same_types && reuse::is_timeless(plan, &shared.reuse.built_ins)).then(|| Remember {
-            statement,
-            root: root.key,
-            schema: Arc::clone(schema),
-        })
+        (mode.reads()
+            && is_same_types
+            && reuse::is_timeless(plan, &shared.reuse.built_ins, self.state.config_options()))
+        .then(|| Remember { statement, root: root.key, schema: Arc::clone(schema) })
     }
 
     async fn start(&self, plan: LogicalPlan, verify: bool, is_query: bool) -> Result<Running> {

@@ -201,3 +201,18 @@ async fn it_is_all_told() {
     let reasons = db.ok("EXPLAIN REUSE SELECT n, random() FROM t").await;
     assert!(reasons.contains("uncacheable: random() gives another value each time"), "{reasons}");
 }
+
+/// A function's name is not its body: one that is called like a built-in one may tell the time.
+#[tokio::test(flavor = "multi_thread")]
+async fn functions_of_time_are_asked_each_time() {
+    let db = table().await;
+    for name in ["moment", "pi"] {
+        if db.run(&format!("CREATE FUNCTION {name}() RETURNS TIMESTAMP RETURN now()")).await.is_err() {
+            continue;
+        }
+        let sql = format!("SELECT count(*), {name}() FROM t");
+        let (first, _) = ask(&db, &sql).await;
+        tokio::time::sleep(std::time::Duration::from_millis(2)).await;
+        assert_ne!(ask(&db, &sql).await.0, first, "{name}");
+    }
+}

@@ -115,18 +115,18 @@ pub(crate) fn statement_key(text: &str, settings: &Fingerprint, catalog_version:
 }
 
 /// Whether a plan depends on its text and its tables alone.
-pub(crate) fn is_timeless(plan: &LogicalPlan, built_ins: &BuiltIns) -> bool {
+pub(crate) fn is_timeless(plan: &LogicalPlan, built_ins: &BuiltIns, config: &ConfigOptions) -> bool {
     let mut timeless = true;
     let visited = plan.apply_with_subqueries(|node| {
         if let LogicalPlan::TableScan(scan) = node
             && let Some(inner) = scan.source.get_logical_plan()
         {
-            timeless &= is_timeless(&inner, built_ins);
+            timeless &= is_timeless(&inner, built_ins, config);
         }
         node.apply_expressions(|expr| {
             expr.apply(|expr| {
                 timeless &= match expr {
-                    Expr::ScalarFunction(call) => built_ins.is_immutable(&call.func),
+                    Expr::ScalarFunction(call) => built_ins.is_immutable(&call.func, config),
                     Expr::ScalarVariable(..) | Expr::Placeholder(_) => false,
                     _ => true,
                 };

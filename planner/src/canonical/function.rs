@@ -52,8 +52,8 @@ impl BuiltIns {
     }
 
     /// Whether a function is built in and gives the same value for the same arguments at any time.
-    pub fn is_immutable(&self, function: &ScalarUDF) -> bool {
-        function.signature().volatility == Volatility::Immutable && self.scalar.contains_key(function.name())
+    pub fn is_immutable(&self, function: &ScalarUDF, config: &ConfigOptions) -> bool {
+        self.check_scalar(function, config).is_ok()
     }
 
     pub(super) fn check_aggregate(&self, function: &AggregateUDF) -> Result<(), Uncacheable> {
