@@ -64,7 +64,8 @@ async fn rows_of(reuse: &Reuse, prefix: &Prefix, parts: &[EntryPart]) -> Option<
 
 fn append_rows(batch: &RecordBatch, rows: &mut Vec<Row>) -> Option<()> {
     let options = FormatOptions::default().with_null("NULL");
-    let is_float = |column: &&arrow::array::ArrayRef| column.data_type().is_floating();
+    let is_float =
+        |column: &&arrow::array::ArrayRef| matches!(column.data_type(), DataType::Float32 | DataType::Float64);
     let others = batch.columns().iter().filter(|column| !is_float(column));
     let formatters: Vec<_> =
         others.map(|column| ArrayFormatter::try_new(column.as_ref(), &options)).collect::<Result<_, _>>().ok()?;

@@ -222,7 +222,9 @@ impl Rewrite<'_> {
         }
         let keeps = prefix.filter(|prefix| self.keeps(prefix, place)).cloned();
         let verdict = self.verdict(node, prefix);
-        self.report(node, place.depth, verdict, keeps.is_some());
+        // The whole answer is kept from the rows that the client is given.
+        let keeps_answer = place.is_root && place.may_keep && prefix.is_some();
+        self.report(node, place.depth, verdict, keeps.is_some() || keeps_answer);
 
         let lookups = prefix.and_then(|prefix| self.inquiries.get(&prefix.key)).map(|inquiry| inquiry.lookups);
         let below = Place {
