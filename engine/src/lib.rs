@@ -25,6 +25,7 @@ mod machine;
 mod managed;
 mod metrics;
 mod names;
+mod not_null;
 mod noting_store;
 mod only_views;
 mod progress;

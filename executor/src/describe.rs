@@ -20,8 +20,8 @@ use nectarine_catalog::{
 };
 use object_store::ObjectStoreExt;
 
-use crate::arrow_file;
 use crate::format::{compression_of, reader_options};
+use crate::{arrow_file, null_counts};
 
 /// Bytes of a Parquet file's end that are read at once: most footers fit.
 const FOOTER_BYTES: usize = 64 * 1024;
@@ -48,11 +48,14 @@ impl FileDescriber {
         let (url, _) = object_path(file.location())?;
         let store = self.stores.get(&url)?;
         let meta = file.object_meta()?;
-        let statistics = DFParquetMetadata::new(store.as_ref(), &meta)
+        let metadata = DFParquetMetadata::new(store.as_ref(), &meta)
             .with_metadata_size_hint(Some(FOOTER_BYTES))
-            .fetch_statistics(&self.file_schema)
+            .fetch_metadata()
             .await
             .map_err(|error| unreadable(file, error))?;
+        let mut statistics = DFParquetMetadata::statistics_from_parquet_metadata(&metadata, &self.file_schema)
+            .map_err(|error| unreadable(file, error))?;
+        null_counts::correct(&mut statistics, &metadata, &self.file_schema);
         let rows = match statistics.num_rows {
             Precision::Exact(rows) => Some(rows as u64),
             _ => None,

@@ -6,7 +6,8 @@
 //!   derived       the derived store: parts, recordings
 //!   scan          one extent scan as DataFusion's own file scans
 //!   null_text     text of CSV files that stands for NULL
-//!   nullable      NOT NULL columns of files under nullable columns of tables
+//!   null_counts   how many NULLs a Parquet file tells of, and what it leaves open
+//!   nullable      columns that are as nullable as the file has them
 //!   named_source  what goes wrong in a file is told with the file's name
 //!   format        reader options and schema inference per file format
 //!   arrow_file    lengths in Arrow files, before anyone believes them
@@ -22,6 +23,7 @@ mod error;
 mod format;
 mod lower;
 mod named_source;
+mod null_counts;
 mod null_text;
 mod nullable;
 mod operator;

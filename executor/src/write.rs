@@ -26,7 +26,7 @@ use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::properties::WriterProperties;
 use url::Url;
 
-use crate::{ExecutorError, Result};
+use crate::{ExecutorError, Result, null_counts};
 
 /// Where and how extents are written.
 #[derive(Debug, Clone)]
@@ -225,8 +225,9 @@ impl OpenFile {
         let ((bytes, fingerprint), statistics) = match self.encoder {
             Encoder::Parquet(mut writer) => {
                 let metadata = writer.finish().map_err(|error| Arc::new(error) as Cause)?;
-                let statistics = DFParquetMetadata::statistics_from_parquet_metadata(&metadata, schema)
+                let mut statistics = DFParquetMetadata::statistics_from_parquet_metadata(&metadata, schema)
                     .map_err(|error| Arc::new(error) as Cause)?;
+                null_counts::correct(&mut statistics, &metadata, schema);
                 (writer.inner_mut().finish().map_err(|error| Arc::new(error) as Cause)?, statistics)
             }
             Encoder::Arrow(mut writer) => {

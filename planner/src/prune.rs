@@ -85,8 +85,11 @@ impl PruningStatistics for ExtentColumns<'_> {
     fn null_counts(&self, column: &Column) -> Option<ArrayRef> {
         let (ordinal, _) = self.schema.column_with_name(&column.name)?;
         let count = |extent: &Arc<Extent>| {
-            let column = stats::column(extent, self.schema, ordinal);
-            column.null_count.get_value().map(|count| *count as u64)
+            // A count of some row groups says nothing of the others.
+            match stats::column(extent, self.schema, ordinal).null_count {
+                Precision::Exact(count) => Some(count as u64),
+                _ => None,
+            }
         };
         let counts: UInt64Array = self.extents.iter().map(count).collect();
         Some(Arc::new(counts))

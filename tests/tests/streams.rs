@@ -4,4 +4,5 @@ mod concurrent;
 mod growing;
 mod identity;
 mod listing;
+mod nulls;
 mod writing;

@@ -12,6 +12,8 @@ use super::types;
 /// How the rows of a scan are made.
 pub(super) fn reading(scan: &ExtentScanExec) -> Vec<u8> {
     let reading = scan.reading();
+    let declared = reading.declared.fields();
+    let (in_files, in_paths) = declared.split_at(declared.len() - reading.partition_fields.len().min(declared.len()));
     let mut encoder = Encoder::new(Tag::Scan);
     encoder.text(&format!("{:?}", reading.format));
     // Options of stores hold secrets and where the bytes are: they count, but must not be readable.
@@ -30,8 +32,7 @@ pub(super) fn reading(scan: &ExtentScanExec) -> Vec<u8> {
     match reading.format {
         // Columns of text go by position, so all of them decide about each.
         FileFormatKind::Csv => {
-            let fields = reading.file_schema.fields();
-            encoder.list(fields.iter().map(|field| types::field(field)).collect());
+            encoder.list(in_files.iter().map(|field| types::field(field)).collect());
             match scan.projection() {
                 Some(columns) => encoder.tag(Tag::Some).numbers(columns),
                 None => encoder.tag(Tag::None),
@@ -40,9 +41,12 @@ pub(super) fn reading(scan: &ExtentScanExec) -> Vec<u8> {
         // Others go by name.
         FileFormatKind::Parquet | FileFormatKind::Json | FileFormatKind::Arrow | FileFormatKind::Avro => {}
     }
-    encoder.list(reading.partition_fields.iter().map(|field| types::field(field)).collect());
-    let schema = datafusion::physical_plan::ExecutionPlan::schema(scan);
-    encoder.list(schema.fields().iter().map(|field| types::field(field)).collect());
+    encoder.list(in_paths.iter().map(|field| types::field(field)).collect());
+    let columns: Vec<_> = match scan.projection() {
+        Some(columns) => columns.iter().filter_map(|ordinal| declared.get(*ordinal)).collect(),
+        None => declared.iter().collect(),
+    };
+    encoder.list(columns.into_iter().map(|field| types::field(field)).collect());
     encoder.into_bytes()
 }
 

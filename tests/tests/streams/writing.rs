@@ -144,7 +144,7 @@ async fn insert_into_files_is_all_or_nothing() {
                 assert!(cancelled.is_err(), "so many rows take longer");
                 db.ok("INSERT INTO e SELECT * FROM e WHERE false").await;
                 assert_eq!(db.ok("SELECT count(*) FROM e").await, "30000", "{folder}");
-                for _ in 0..100 {
+                for _ in 0..1200 {
                     if files(&db.path(&folder)) == before {
                         break;
                     }

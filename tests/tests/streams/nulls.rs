@@ -1,0 +1,113 @@
+//! What a snapshot proves about NULLs holds for that snapshot, and shows nowhere but in plans.
+
+use nectarine_tests::db::Db;
+
+/// Writes `rows` (VALUES of a BIGINT and a text) into a Parquet file.
+async fn write(db: &Db, name: &str, rows: &str) {
+    db.path(name);
+    let query = format!("SELECT * FROM (VALUES {rows}) AS v (a, s)");
+    db.ok(&format!("COPY ({query}) TO '{{dir}}/{name}' STORED AS PARQUET")).await;
+}
+
+#[tokio::test]
+async fn a_null_that_arrives_is_seen() {
+    for reuse in ["on", "off"] {
+        let db = Db::with(&[("nectarine.reuse", reuse)]).await;
+        write(&db, "t/0.parquet", "(1, 'x'), (2, 'y')").await;
+        db.script(
+            r#"
+            CREATE EXTERNAL TABLE t STORED AS PARQUET LOCATION '{dir}/t/';
+            CREATE VIEW v AS SELECT count(*) AS n FROM t WHERE a IS NULL;
+            PREPARE p AS SELECT count(*) FROM t WHERE a IS NULL;
+            "#,
+        )
+        .await;
+        let queries = [
+            "SELECT count(*) FROM t WHERE a IS NULL",
+            "SELECT n FROM v",
+            "EXECUTE p",
+            "SELECT count(*) - count(a) FROM t",
+            "SELECT count(*) FROM '{dir}/t/*.parquet' WHERE a IS NULL",
+            "SELECT 1 - count(*) FROM (VALUES (7)) AS x (a) WHERE x.a NOT IN (SELECT a FROM t)",
+        ];
+        for query in queries {
+            assert_eq!(db.ok(query).await, "0", "{query}");
+        }
+        let plan = db.ok("EXPLAIN SELECT count(*) FROM t WHERE a IS NULL AND s > 'a'").await;
+        assert!(!plan.contains("IS NULL"), "nothing has to be asked of a column without NULLs: {plan}");
+
+        write(&db, "t/1.parquet", "(NULL, 'z'), (3, NULL)").await;
+        for query in queries {
+            assert_eq!(db.ok(query).await, "1", "{query}");
+        }
+        let plan = db.ok("EXPLAIN SELECT count(*) FROM t WHERE a IS NULL AND s > 'a'").await;
+        assert!(plan.contains("IS NULL"), "{plan}");
+        // A snapshot without that file is proven again.
+        std::fs::remove_file(db.path("t/1.parquet")).expect("it was there");
+        for query in queries {
+            assert_eq!(db.ok(query).await, "0", "{query}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn tables_declare_what_they_declared() {
+    let db = Db::new().await;
+    write(&db, "t/0.parquet", "(1, 'x')").await;
+    db.script(
+        r#"
+        CREATE EXTERNAL TABLE t STORED AS PARQUET LOCATION '{dir}/t/';
+        SELECT a FROM t WHERE a IS NOT NULL;
+        -> 1
+        SELECT column_name, is_nullable FROM information_schema.columns WHERE table_name = 't' ORDER BY 1;
+        -> a|YES
+        -> s|YES
+        DESCRIBE t;
+        -> a|Int64|YES
+        -> s|Utf8View|YES
+        CREATE TABLE m AS SELECT a, s FROM t;
+        INSERT INTO m VALUES (NULL, NULL);
+        -> INSERT 1
+        PREPARE i (BIGINT) AS INSERT INTO m VALUES ($1, 'p');
+        CREATE TABLE k (a BIGINT);
+        INSERT INTO k VALUES (1);
+        SELECT count(*) FROM k WHERE a IS NULL;
+        -> 0
+        INSERT INTO k SELECT NULL;
+        -> INSERT 1
+        INSERT INTO k SELECT a FROM m;
+        -> INSERT 2
+        SELECT count(*) FROM k WHERE a IS NULL;
+        -> 2
+        EXECUTE i(NULL);
+        -> INSERT 1
+        SELECT count(*) FROM m WHERE a IS NULL;
+        -> 2
+        "#,
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn files_that_lack_a_column_or_declare_otherwise() {
+    let db = Db::new().await;
+    write(&db, "t/0.parquet", "(1, 'x'), (2, 'y')").await;
+    db.script(
+        r#"
+        CREATE EXTERNAL TABLE t STORED AS PARQUET LOCATION '{dir}/t/';
+        COPY (SELECT 3 AS a WHERE false) TO '{dir}/t/1.parquet' STORED AS PARQUET;
+        SELECT count(*), count(s), max(s) FROM t;
+        -> 2|2|y
+        SELECT a, s FROM t WHERE s IS NOT NULL ORDER BY a;
+        -> 1|x
+        -> 2|y
+        COPY (SELECT CAST(3 AS INT) AS a, 'z' AS s) TO '{dir}/t/2.parquet' STORED AS PARQUET;
+        SELECT a, s FROM t WHERE a NOT IN (SELECT a FROM t WHERE a < 3) ORDER BY a;
+        -> 3|z
+        COPY (SELECT 4 AS a) TO '{dir}/t/3.parquet' STORED AS PARQUET;
+        SELECT a, s FROM t WHERE s IS NULL;
+        -> 4|NULL
+        "#,
+    )
+    .await;
+}
