@@ -29,6 +29,20 @@ impl Fingerprint {
         bytes.try_into().ok().map(Self)
     }
 
+    /// Reads what [`fmt::Display`] writes; `None` unless it is 64 hexadecimal digits.
+    pub fn parse(digits: &str) -> Option<Self> {
+        let digits = digits.as_bytes();
+        let mut bytes = [0; 32];
+        if digits.len() != 2 * bytes.len() {
+            return None;
+        }
+        for (byte, pair) in bytes.iter_mut().zip(digits.chunks(2)) {
+            let digit = |digit: u8| char::from(digit).to_digit(16);
+            *byte = u8::try_from(digit(pair[0])? * 16 + digit(pair[1])?).ok()?;
+        }
+        Some(Self(bytes))
+    }
+
     /// The digest itself.
     pub fn as_bytes(&self) -> &[u8; 32] {
         &self.0
@@ -98,6 +112,16 @@ mod tests {
         let one = FingerprintBuilder::new("t").field("a", b"xy").field("b", b"z").finish();
         let two = FingerprintBuilder::new("t").field("a", b"x").field("b", b"yz").finish();
         assert_ne!(one, two);
+    }
+
+    #[test]
+    fn digits_are_read_back() {
+        let one = Fingerprint::of_bytes(b"x");
+        let digits = one.to_string();
+        assert_eq!(Fingerprint::parse(&digits), Some(one));
+        for wrong in ["", &digits[1..], &digits.replace(&digits[..1], "g"), &"+0".repeat(32), &"é".repeat(32)] {
+            assert_eq!(Fingerprint::parse(wrong), None, "{wrong}");
+        }
     }
 
     #[test]

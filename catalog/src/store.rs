@@ -74,10 +74,13 @@ pub trait MetadataStore: fmt::Debug + Send + Sync {
     /// `NotFound` if there is none.
     async fn drop_function(&self, name: &str) -> Result<()>;
 
-    /// Writes statements' records (insert or replace by id) and keeps the newest `keep` of them.
+    /// Writes statements' records (insert or replace by id), with their look-ups, and keeps the newest `keep` of them.
     async fn log_queries(&self, queries: &[QueryRecord], keep: usize) -> Result<()>;
-    /// The newest records first, at most `limit`.
+    /// The newest records first, at most `limit`, without their look-ups.
     async fn queries(&self, limit: usize) -> Result<Vec<QueryRecord>>;
+    /// What the newest `limit` of the statements that asked the view cache for anything asked for, the newest first.
+    /// What cannot be read is left out.
+    async fn lookups(&self, limit: usize) -> Result<Vec<(QueryId, Vec<LookupRecord>)>>;
 
     /// Visits what happened to cache entries after version `since`, or all of them; in the latter case, and where the
     /// store no longer knows what happened since, `Everything` comes first. One snapshot; drops that are remembered are
@@ -98,6 +101,13 @@ pub trait MetadataStore: fmt::Debug + Send + Sync {
     /// The first `limit` entries after a key, or of all, in the order of their keys; those that cannot be read are left
     /// out, and do not count.
     async fn cache_entries(&self, after: Option<&Fingerprint>, limit: usize) -> Result<Vec<CacheEntry>>;
+    /// Entries that a query over these lists of extents may be like, with their programs, the youngest first: the
+    /// youngest `limit` over each list, and the youngest `limit` of all. Those that cannot be read are left out.
+    async fn cache_neighbours(
+        &self,
+        inputs: &[Arc<[Fingerprint]>],
+        limit: usize,
+    ) -> Result<Vec<(CacheEntry, ProgramRecord)>>;
     /// A program; `Damaged` if it cannot be read.
     async fn cache_program(&self, program: &Fingerprint) -> Result<Option<ProgramRecord>>;
     /// For each location whether some entry has a part there.
@@ -182,6 +192,27 @@ pub struct QueryRecord {
     pub saved_ms: Option<f64>,
     /// The process that runs it, by the name that it has in the home; not known of records of format 1.
     pub process: Option<String>,
+    /// What it asked the view cache for; see [`MetadataStore::lookups`].
+    pub lookups: Vec<LookupRecord>,
+}
+
+/// One prefix that a statement asked the view cache for, as `system.lookups` shows it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LookupRecord {
+    /// FP_PD; none of what cannot be recognised.
+    pub prefix: Option<Fingerprint>,
+    /// FP_P.
+    pub program: Option<Fingerprint>,
+    /// Whether an entry was read.
+    pub is_hit: bool,
+    /// Why not, in a few words that are the same for all of a kind.
+    pub reason: Option<String>,
+    /// What else there is to say about it.
+    pub detail: Option<String>,
+    /// The top of the prefix in words, cut at a bound.
+    pub node: String,
+    /// When it was asked for, microseconds since 1970.
+    pub asked_at: i64,
 }
 
 /// Why a call on a closed store fails.

@@ -270,7 +270,7 @@ impl StatementRun<'_> {
         let plan = Box::pin(self.state.statement_to_plan(statement)).await?;
         let findings =
             StatementReuse::new(&self.session.inner.shared.reuse, self.state, self.catalog)?.explain(&plan).await?;
-        let batch = reuse::explain(findings.as_ref())?;
+        let batch = reuse::explain(&self.session.inner.shared.reuse, findings.as_ref()).await?;
         let schema = batch.schema();
         self.record.finished(batch.num_rows() as u64);
         let stream = datafusion::physical_plan::memory::MemoryStream::try_new(vec![batch], schema, None)?;
@@ -307,6 +307,9 @@ impl StatementRun<'_> {
         let planned = StatementReuse::new(&shared.reuse, self.state, self.catalog)?.plan(&plan, is_query).await?;
         self.catalog.narrow(false);
         self.record.planned(&planned.plan);
+        if let Some(findings) = &planned.findings {
+            self.record.looked_up(reuse::lookups(findings));
+        }
         self.progress.running(&planned.plan);
         tracing::debug!(planning_ms = self.started.elapsed().as_secs_f64() * 1000.0, "planned");
         let mut keeping = planned.keeping;

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use datafusion::physical_plan::ExecutionPlan;
 use nectarine_catalog::QueryId;
-use nectarine_catalog::store::QueryRecord;
+use nectarine_catalog::store::{LookupRecord, QueryRecord};
 use parking_lot::Mutex;
 
 use crate::managed::now_micros;
@@ -52,6 +52,7 @@ impl Record {
             entries_used: None,
             saved_ms: None,
             process: None,
+            lookups: vec![],
         };
         log.write(record.clone());
         let state = Mutex::new(State { record, plan: None, ended: false });
@@ -67,6 +68,11 @@ impl Record {
         let mut state = self.shared.state.lock();
         state.record.planning_ms = Some(milliseconds(self.shared.started));
         state.plan = Some(Arc::clone(plan));
+    }
+
+    /// What the statement asked the view cache for; written down when it has ended.
+    pub(crate) fn looked_up(&self, lookups: Vec<LookupRecord>) {
+        self.shared.state.lock().record.lookups = lookups;
     }
 
     /// What the answer used.

@@ -10,18 +10,24 @@
 //!   in_flight  the same query at the same time is computed once
 //!   fast_path  the same text over the same snapshot is not planned again
 //!   receipt    what an answer used and saved
+//!   lookups    what a statement asked for, for the query log
 //!   explain    EXPLAIN REUSE
+//!   changed    which inputs of a program are others than an entry's
+//!   nearest    the entry that a prefix is most like
 //! ```
 //!
 //! A fault of the cache never fails a statement: it is logged, and the rows are computed.
 
 mod admin;
+mod changed;
 mod check;
 mod explain;
 mod fast_path;
 mod in_flight;
 mod keeping;
 mod late;
+mod lookups;
+mod nearest;
 mod oracle;
 mod receipt;
 mod statement;
@@ -40,6 +46,7 @@ pub(crate) use self::fast_path::{
 };
 pub(crate) use self::in_flight::{InFlight, Leader};
 pub(crate) use self::keeping::Keeping;
+pub(crate) use self::lookups::{answered, lookups};
 pub(crate) use self::oracle::Oracle;
 pub(crate) use self::receipt::ReceiptSlot;
 pub use self::receipt::{Receipt, Reused};

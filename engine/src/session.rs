@@ -226,6 +226,7 @@ impl Session {
         let stream = MemoryStream::try_new(batches?, Arc::clone(&known.schema), None).ok()?;
         let found = Found { rows: found.rows, bytes: found.bytes, cost_us: found.cost_us };
         let hit = Hit { key: entry.key, program: entry.program, found, is_root: true };
+        record.looked_up(vec![reuse::answered(&hit)]);
         let receipt = ReceiptSlot::default();
         let ending = Ending {
             record: record.clone(),

@@ -5,6 +5,7 @@
 mod cache_entries;
 mod extents;
 mod functions;
+mod lookups;
 mod queries;
 mod settings;
 mod tables;
@@ -32,15 +33,17 @@ enum Kind {
     CacheEntries,
     Extents,
     Functions,
+    Lookups,
     Queries,
     Settings,
     Tables,
 }
 
-const ALL: [(&str, Kind); 6] = [
+const ALL: [(&str, Kind); 7] = [
     ("cache_entries", Kind::CacheEntries),
     ("extents", Kind::Extents),
     ("functions", Kind::Functions),
+    ("lookups", Kind::Lookups),
     ("queries", Kind::Queries),
     ("settings", Kind::Settings),
     ("tables", Kind::Tables),
@@ -85,6 +88,7 @@ impl Kind {
             Self::CacheEntries => cache_entries::schema(),
             Self::Extents => extents::schema(),
             Self::Functions => functions::schema(),
+            Self::Lookups => lookups::schema(),
             Self::Queries => queries::schema(),
             Self::Settings => settings::schema(),
             Self::Tables => tables::schema(),
@@ -124,6 +128,7 @@ impl TableProvider for SystemTable {
             Kind::CacheEntries => cache_entries::rows(&self.catalog).await?,
             Kind::Extents => extents::rows(&self.catalog).await?,
             Kind::Functions => functions::rows(&self.catalog)?,
+            Kind::Lookups => lookups::rows(&self.catalog).await?,
             Kind::Queries => queries::rows(&self.catalog).await?,
             Kind::Settings => settings::rows(&self.catalog, state)?,
             Kind::Tables => tables::rows(&self.catalog).await?,

@@ -12,6 +12,8 @@
 //!   scan       leaves: how bytes become rows, and which extents
 //!   salt       what is not in the plan but decides about rows: versions, settings
 //!   prefix     one subtree with its two fingerprints
+//!   decoder    what the encoder wrote, field by field
+//!   outline    a program in words, and what differs between two
 //! ```
 //!
 //! Same meaning   columns are ordinals; names, aliases, batch sizes, partition counts and join algorithms are left out;
@@ -21,12 +23,14 @@
 //! Traps          never the key: protobuf bytes, `Hash`, Display text. Each drops something that changes rows.
 
 mod aggregate;
+mod decoder;
 mod encoder;
 mod expr;
 mod function;
 mod join;
 mod literal;
 mod node;
+mod outline;
 mod prefix;
 mod salt;
 mod scan;
@@ -39,6 +43,7 @@ pub(crate) mod fixture;
 mod tests;
 
 pub use self::function::BuiltIns;
+pub use self::outline::{Difference, Outline};
 pub use self::prefix::{Exactness, Input, Prefix, PrefixKind, PrefixNode, prefixes};
 pub use self::salt::Salt;
 pub use self::uncacheable::Uncacheable;

@@ -6,7 +6,8 @@
 //!   candidate   which prefixes are worth a question
 //!   admission   which prefixes are worth keeping
 //!   consistent  never one half of a query from the cache and the other computed anew, where that could show
-//!   report      what was found, for EXPLAIN REUSE and system tables
+//!   report      what was found, for EXPLAIN REUSE
+//!   lookup      what was asked for, for system tables
 //!   rule        the physical rule that puts it together
 //! ```
 
@@ -14,6 +15,7 @@ mod admission;
 mod candidate;
 mod consistent;
 mod context;
+mod lookup;
 mod oracle;
 mod report;
 mod rule;
@@ -23,6 +25,7 @@ mod tests;
 
 pub use self::admission::AdmissionPolicy;
 pub use self::context::{Findings, Hit, Repeated, ReuseContext, ReuseExtension, ReuseMode};
+pub use self::lookup::Lookup;
 pub use self::oracle::{CacheOracle, EmptyOracle, Found, Inquiry};
 pub use self::report::{PrefixReport, Verdict};
 pub use self::rule::{ReusePrefixes, is_worth_it};

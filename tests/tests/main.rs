@@ -3,6 +3,7 @@
 mod bad_input;
 mod conformance;
 mod docs;
+mod explained;
 mod faults;
 mod invariance;
 mod processes;

@@ -203,6 +203,16 @@ impl ViewCache {
         self.inner.store.cache_entries(after, limit).await
     }
 
+    /// Entries that a query over these lists of extents may be like, from the store, the youngest first; see
+    /// [`MetadataStore::cache_neighbours`]. For explanations.
+    pub async fn neighbours(
+        &self,
+        inputs: &[Arc<[Fingerprint]>],
+        limit: usize,
+    ) -> Result<Vec<(CacheEntry, ProgramRecord)>> {
+        self.inner.store.cache_neighbours(inputs, limit).await
+    }
+
     /// A program that has, or had, an entry.
     pub async fn program(&self, program: &Fingerprint) -> Result<Option<ProgramRecord>> {
         self.inner.store.cache_program(program).await

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, Fields, IntervalUnit, Schema, SchemaRef, TimeUnit, UnionFields, UnionMode};
 
-use super::{GoneFile, KnownFile, MemoryStore, MetadataStore, QueryRecord, SqliteStore};
+use super::{GoneFile, KnownFile, LookupRecord, MemoryStore, MetadataStore, QueryRecord, SqliteStore};
 use crate::{
     ByteRange, CatalogError, ColumnDefault, Extent, ExternalSource, FileFormatKind, Fingerprint, Function, QueryId,
     TableDef, TableId, TableKind, TableName,
@@ -59,6 +59,7 @@ conformance! {
     functions_are_made_replaced_and_dropped
     the_query_log_is_bounded_and_newest_first
     the_query_log_replaces_by_id
+    lookups_stay_as_long_as_their_statement
     concurrent_appends_both_land
     a_closed_store_refuses_everything
 }
@@ -131,6 +132,7 @@ fn query(started_at: i64) -> QueryRecord {
         entries_used: Some(1),
         saved_ms: Some(12.5),
         process: Some("0198".to_owned()),
+        lookups: vec![],
     }
 }
 
@@ -586,6 +588,36 @@ async fn the_query_log_replaces_by_id(store: &dyn MetadataStore) {
     assert_eq!(queries[0], failed);
 }
 
+fn lookup(number: u64) -> LookupRecord {
+    LookupRecord {
+        prefix: Some(cache::key(number)),
+        program: Some(cache::key(number + 1)),
+        is_hit: number.is_multiple_of(2),
+        reason: Some("never \"seen\" – ü".to_owned()),
+        detail: None,
+        node: "FilterExec: a@0 > 1".to_owned(),
+        asked_at: number as i64,
+    }
+}
+
+async fn lookups_stay_as_long_as_their_statement(store: &dyn MetadataStore) {
+    assert_eq!(store.lookups(10).await.expect("look-ups"), []);
+    let unknown = LookupRecord { prefix: None, program: None, detail: Some("because".to_owned()), ..lookup(3) };
+    let mut queries: Vec<_> = (0..4).map(query).collect();
+    store.log_queries(&queries, 10).await.expect("logged");
+    assert_eq!(store.lookups(10).await.expect("look-ups"), [], "nothing was asked for yet");
+    queries[1].lookups = vec![lookup(1), unknown];
+    queries[3].lookups = vec![lookup(2)];
+    store.log_queries(&queries, 10).await.expect("logged");
+    let expected = [3, 1].map(|number: usize| (queries[number].query_id, queries[number].lookups.clone()));
+    assert_eq!(store.lookups(10).await.expect("look-ups"), expected);
+    assert_eq!(store.lookups(1).await.expect("look-ups"), expected[..1]);
+    let logged = store.queries(10).await.expect("queries");
+    assert!(logged.iter().all(|query| query.lookups.is_empty()), "they are asked for apart");
+    store.log_queries(&[], 2).await.expect("only bounded");
+    assert_eq!(store.lookups(10).await.expect("look-ups"), expected[..1]);
+}
+
 async fn a_closed_store_refuses_everything(store: &dyn MetadataStore) {
     let t = table("t");
     add(store, &t, &[]).await;
@@ -614,12 +646,14 @@ async fn a_closed_store_refuses_everything(store: &dyn MetadataStore) {
         store.drop_function("f");
         store.log_queries(&[], 1);
         store.queries(1);
+        store.lookups(1);
         store.versions();
         store.cache_changes(None, &mut |_| {});
         store.add_cache_entries(&[cache::entry(1)]);
         store.drop_cache_entries(&[cache::key(1)], 1);
         store.cache_entry(&cache::key(1));
         store.cache_entries(None, 1);
+        store.cache_neighbours(&[], 1);
         store.cache_program(&cache::key(1));
         store.cache_files_referenced(&[]);
         store.save_cache_counts(&[], &[], None);

@@ -6,13 +6,15 @@
 mod cache;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use parking_lot::{MappedMutexGuard, Mutex, MutexGuard};
 
 use self::cache::Cache;
 use super::{
-    GoneFile, KnownFile, MetadataStore, QueryRecord, Versions, closed, no_such_schema, no_such_table, table_exists,
+    GoneFile, KnownFile, LookupRecord, MetadataStore, QueryRecord, Versions, closed, no_such_schema, no_such_table,
+    table_exists,
 };
 use crate::cache::{
     AddedEntries, CacheChange, CacheChanges, CacheEntry, DroppedEntries, LookupCount, ProgramRecord, UseCount,
@@ -236,7 +238,14 @@ impl MetadataStore for MemoryStore {
 
     async fn queries(&self, limit: usize) -> Result<Vec<QueryRecord>> {
         let state = self.state("read the query log")?;
-        Ok(state.newest_queries().into_iter().take(limit).cloned().collect())
+        let bare = |query: &QueryRecord| QueryRecord { lookups: vec![], ..query.clone() };
+        Ok(state.newest_queries().into_iter().take(limit).map(bare).collect())
+    }
+
+    async fn lookups(&self, limit: usize) -> Result<Vec<(QueryId, Vec<LookupRecord>)>> {
+        let state = self.state("read look-ups of statements")?;
+        let asking = state.newest_queries().into_iter().filter(|query| !query.lookups.is_empty());
+        Ok(asking.take(limit).map(|query| (query.query_id, query.lookups.clone())).collect())
     }
 
     async fn cache_changes(
@@ -261,6 +270,14 @@ impl MetadataStore for MemoryStore {
 
     async fn cache_entries(&self, after: Option<&Fingerprint>, limit: usize) -> Result<Vec<CacheEntry>> {
         Ok(self.state("read cache entries")?.cache.page(after, limit))
+    }
+
+    async fn cache_neighbours(
+        &self,
+        inputs: &[Arc<[Fingerprint]>],
+        limit: usize,
+    ) -> Result<Vec<(CacheEntry, ProgramRecord)>> {
+        Ok(self.state("read cache entries")?.cache.neighbours(inputs, limit))
     }
 
     async fn cache_program(&self, program: &Fingerprint) -> Result<Option<ProgramRecord>> {

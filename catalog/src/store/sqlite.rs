@@ -23,6 +23,7 @@ mod format;
 mod functions;
 mod known_files;
 mod lane;
+mod lookups;
 mod queries;
 mod schemas;
 mod tables;
@@ -31,6 +32,7 @@ mod tests;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -38,11 +40,11 @@ use tokio::sync::Mutex;
 
 use self::fault::Fault;
 use self::lane::Lane;
-use super::{GoneFile, KnownFile, MetadataStore, QueryRecord, Versions};
+use super::{GoneFile, KnownFile, LookupRecord, MetadataStore, QueryRecord, Versions};
 use crate::cache::{
     AddedEntries, CacheChange, CacheChanges, CacheEntry, DroppedEntries, LookupCount, ProgramRecord, UseCount,
 };
-use crate::{Extent, Fingerprint, Function, Result, TableDef, TableId, TableName};
+use crate::{Extent, Fingerprint, Function, QueryId, Result, TableDef, TableId, TableName};
 
 /// How long to wait for another process's transaction; theirs take milliseconds.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
@@ -184,6 +186,11 @@ impl MetadataStore for SqliteStore {
         self.tell("read the query log", outcome)
     }
 
+    async fn lookups(&self, limit: usize) -> Result<Vec<(QueryId, Vec<LookupRecord>)>> {
+        let outcome = queries::lookups(&mut *self.reader.lock().await, limit).await;
+        self.tell("read look-ups of statements", outcome)
+    }
+
     async fn cache_changes(
         &self,
         since: Option<i64>,
@@ -210,6 +217,15 @@ impl MetadataStore for SqliteStore {
 
     async fn cache_entries(&self, after: Option<&Fingerprint>, limit: usize) -> Result<Vec<CacheEntry>> {
         let outcome = cache::page(&mut *self.reader.lock().await, after, limit).await;
+        self.tell("read cache entries", outcome)
+    }
+
+    async fn cache_neighbours(
+        &self,
+        inputs: &[Arc<[Fingerprint]>],
+        limit: usize,
+    ) -> Result<Vec<(CacheEntry, ProgramRecord)>> {
+        let outcome = cache::neighbours(&mut *self.reader.lock().await, inputs, limit).await;
         self.tell("read cache entries", outcome)
     }
 

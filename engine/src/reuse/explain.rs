@@ -1,40 +1,76 @@
 //! EXPLAIN REUSE: the tree of prefixes, each with its fingerprint and what was found.
+//!
+//! ```text
+//!   prefix       the nodes of the plan
+//!   fingerprint  FP_PD, where it has one
+//!   reuse        a hit, or why not: for changed inputs, which
+//!   will_be_kept whether running it leaves an entry
+//!   nearest      for what nobody computed: the entry that is most like it, and what differs
+//! ```
 
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, BooleanArray, RecordBatch, StringArray};
 use arrow::datatypes::{DataType, Field, Schema};
-use nectarine_planner::node::short;
-use nectarine_planner::reuse::{Findings, Verdict};
+use nectarine_planner::canonical::Prefix;
+use nectarine_planner::node::{short, size, time};
+use nectarine_planner::reuse::{Findings, PrefixReport, Verdict};
 
+use super::Reuse;
+use super::changed::inputs_changed;
+use super::nearest::Neighbours;
 use crate::Result;
 
 /// One row for each node of the plan.
-pub(crate) fn explain(findings: Option<&Findings>) -> Result<RecordBatch> {
+pub(crate) async fn explain(reuse: &Reuse, findings: Option<&Findings>) -> Result<RecordBatch> {
     let lines = findings.map(|findings| findings.report.as_slice()).unwrap_or_default();
-    let plan = lines.iter().map(|line| format!("{}{}", "  ".repeat(line.depth), line.node));
+    let all_unseen: Vec<&Prefix> = lines.iter().filter_map(unseen).collect();
+    let neighbours = Neighbours::of(&reuse.cache, &all_unseen).await;
+    let (mut verdicts, mut nearest) = (vec![], vec![]);
+    for line in lines {
+        verdicts.push(verdict(reuse, line).await);
+        nearest.push(unseen(line).and_then(|prefix| neighbours.nearest(prefix)));
+    }
+    let plan = lines.iter().map(|line| format!("{}{}", "  ".repeat(line.depth), line.line()));
     let entries = lines.iter().map(|line| line.key.as_ref().map(short));
-    let verdicts = lines.iter().map(|line| match &line.verdict {
-        Verdict::Hit(found) => format!(
-            "hit: {} rows, {}, computed in {}",
-            found.rows,
-            nectarine_planner::node::size(found.bytes),
-            nectarine_planner::node::time(found.cost_us)
-        ),
-        other => other.to_string(),
-    });
     let kept: BooleanArray = lines.iter().map(|line| Some(line.kept)).collect();
     let schema = Arc::new(Schema::new(vec![
         Field::new("prefix", DataType::Utf8, false),
         Field::new("fingerprint", DataType::Utf8, true),
         Field::new("reuse", DataType::Utf8, false),
         Field::new("will_be_kept", DataType::Boolean, false),
+        Field::new("nearest", DataType::Utf8, true),
     ]));
     let columns: Vec<ArrayRef> = vec![
         Arc::new(plan.map(Some).collect::<StringArray>()),
         Arc::new(entries.collect::<StringArray>()),
-        Arc::new(verdicts.map(Some).collect::<StringArray>()),
+        Arc::new(verdicts.into_iter().map(Some).collect::<StringArray>()),
         Arc::new(kept),
+        Arc::new(nearest.into_iter().collect::<StringArray>()),
     ];
     Ok(RecordBatch::try_new(schema, columns).map_err(datafusion::error::DataFusionError::from)?)
+}
+
+/// The prefix, if there is no entry of its program.
+fn unseen(line: &PrefixReport) -> Option<&Prefix> {
+    match line.verdict {
+        Verdict::NeverSeen | Verdict::NotKept => line.prefix.as_deref(),
+        _ => None,
+    }
+}
+
+async fn verdict(reuse: &Reuse, line: &PrefixReport) -> String {
+    match (&line.verdict, &line.prefix) {
+        (Verdict::Hit(found), _) => {
+            format!("hit: {} rows, {}, computed in {}", found.rows, size(found.bytes), time(found.cost_us))
+        }
+        (Verdict::NotWorthIt(found), _) => {
+            let (bytes, cost) = (size(found.bytes), time(found.cost_us));
+            format!("not worth it: {bytes} to read, computed in {cost}")
+        }
+        (changed @ Verdict::InputsChanged { .. }, Some(prefix)) => {
+            inputs_changed(&reuse.cache, prefix).await.unwrap_or_else(|| changed.to_string())
+        }
+        (other, _) => other.to_string(),
+    }
 }

@@ -137,14 +137,20 @@ impl<'a> StatementReuse<'a> {
         self.without(logical).await
     }
 
-    /// What planning would find, without a trace.
-    pub(crate) async fn explain(self, logical: &LogicalPlan) -> Result<Option<Findings>> {
+    /// What planning would find, without a trace: an entry that turns out damaged stays for the statement that wants it.
+    pub(crate) async fn explain(mut self, logical: &LogicalPlan) -> Result<Option<Findings>> {
         self.reuse.refresh().await;
-        let (context, _) = self.contexts(false)?;
-        let mut state = self.state.clone();
-        state.config_mut().options_mut().extensions.insert(ReuseExtension(Some(Arc::clone(&context))));
-        Box::pin(state.create_physical_plan(logical)).await?;
-        Ok(context.take_findings())
+        for _ in 0..TRIES_MAX {
+            let context = Arc::new(self.context(false)?.explaining());
+            let mut state = self.state.clone();
+            state.config_mut().options_mut().extensions.insert(ReuseExtension(Some(Arc::clone(&context))));
+            let plan = Box::pin(state.create_physical_plan(logical)).await?;
+            match lower_reads(plan, self.reuse).await? {
+                Ok(_) => return Ok(context.take_findings()),
+                Err(unusable) => _ = self.banned.insert(unusable.key),
+            }
+        }
+        Ok(None)
     }
 
     /// Computes what the plan needs more than once, so that it can be read. `false` if nothing came of it.
@@ -183,17 +189,20 @@ impl<'a> StatementReuse<'a> {
     }
 
     fn contexts(&self, counts: bool) -> Result<(Arc<ReuseContext>, Arc<Lowering>)> {
+        let lowering = Lowering::new(self.reuse.store.clone(), [], self.limits()?);
+        Ok((Arc::new(self.context(counts)?), Arc::new(lowering)))
+    }
+
+    fn context(&self, counts: bool) -> Result<ReuseContext> {
         let ours = options(self.state.config_options());
-        let context = ReuseContext::new(
+        Ok(ReuseContext::new(
             self.mode,
             Arc::new(Oracle(self.reuse.cache.clone())),
             Arc::clone(&self.reuse.built_ins),
             AdmissionPolicy { threshold: ours.cache_threshold as u64, eager: true },
             self.banned.clone(),
             counts,
-        );
-        let lowering = Lowering::new(self.reuse.store.clone(), [], self.limits()?);
-        Ok((Arc::new(context), Arc::new(lowering)))
+        ))
     }
 
     fn limits(&self) -> Result<RecordingLimits> {

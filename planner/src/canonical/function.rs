@@ -45,8 +45,11 @@ impl BuiltIns {
         let Some(known) = self.scalar.get(name) else { return Err(Uncacheable::Function(name.to_string())) };
         let is_known = known.as_ref() == function
             || known.inner().with_updated_config(config).is_some_and(|updated| &updated == function);
-        if !is_known || NAME_DEPENDENT.contains(&name) {
+        if !is_known {
             return Err(Uncacheable::Function(name.to_string()));
+        }
+        if NAME_DEPENDENT.contains(&name) {
+            return Err(Uncacheable::Names(name.to_string()));
         }
         Ok(())
     }

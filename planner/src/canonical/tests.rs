@@ -1,6 +1,6 @@
 //! Equal meaning, equal key; different meaning, different key.
 
-mod different;
-mod equal;
-mod golden;
+pub(crate) mod different;
+pub(crate) mod equal;
+pub(crate) mod golden;
 mod uncacheable;

@@ -13,10 +13,10 @@ pub enum Uncacheable {
     Volatile(String),
     /// A function that is not one of the built-in ones.
     Function(String),
+    /// A function whose value depends on names or metadata of columns.
+    Names(String),
     /// A known node in a shape that is not known.
     Shape(&'static str),
-    /// It reads no stream: nothing to save.
-    NoStream,
 }
 
 impl fmt::Display for Uncacheable {
@@ -26,8 +26,8 @@ impl fmt::Display for Uncacheable {
             Self::Expression(name) => write!(f, "the expression {name} is not known to give the same value again"),
             Self::Volatile(name) => write!(f, "{name}() gives another value each time"),
             Self::Function(name) => write!(f, "{name}() is not a built-in function"),
+            Self::Names(name) => write!(f, "{name}() depends on names of columns, which are not part of a program"),
             Self::Shape(what) => write!(f, "{what}"),
-            Self::NoStream => write!(f, "it reads no stream"),
         }
     }
 }

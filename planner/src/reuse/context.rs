@@ -103,6 +103,8 @@ pub struct ReuseContext {
     pub banned: HashSet<Fingerprint>,
     /// Whether look-ups count; they do not for EXPLAIN.
     pub counts: bool,
+    /// Whether somebody wants to know all about each prefix.
+    pub explains: bool,
     findings: Mutex<Option<Findings>>,
 }
 
@@ -116,7 +118,13 @@ impl ReuseContext {
         banned: HashSet<Fingerprint>,
         counts: bool,
     ) -> Self {
-        Self { mode, oracle, built_ins, policy, banned, counts, findings: Mutex::default() }
+        Self { mode, oracle, built_ins, policy, banned, counts, explains: false, findings: Mutex::default() }
+    }
+
+    /// The same for EXPLAIN REUSE: nothing is counted, and the report holds all about each prefix.
+    #[must_use]
+    pub fn explaining(self) -> Self {
+        Self { counts: false, explains: true, ..self }
     }
 
     /// What the rule found the last time it ran.

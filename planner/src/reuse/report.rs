@@ -1,19 +1,23 @@
 //! [`PrefixReport`]: what was found for one node of a plan.
+//!
+//! Cost   every statement makes one for each node, so nothing is put into words before somebody asks.
 
-use std::fmt;
+use std::fmt::{self, Write};
+use std::sync::Arc;
 
+use datafusion::physical_plan::{ExecutionPlan, displayable};
 use nectarine_catalog::Fingerprint;
 
 use super::Found;
-use crate::canonical::Uncacheable;
+use crate::canonical::{Prefix, Uncacheable};
 
 /// One line of EXPLAIN REUSE.
 #[derive(Clone, Debug)]
 pub struct PrefixReport {
     /// How deep the node is.
     pub depth: usize,
-    /// The node, as EXPLAIN prints it.
-    pub node: String,
+    /// The node, as it was in the initial plan. Only to be shown.
+    pub plan: Arc<dyn ExecutionPlan>,
     /// FP_PD, where it has one.
     pub key: Option<Fingerprint>,
     /// FP_P, where it has one.
@@ -22,6 +26,41 @@ pub struct PrefixReport {
     pub verdict: Verdict,
     /// Whether the plan keeps it.
     pub kept: bool,
+    /// Whether the node is the reason why it can not be recognised: what is below it can.
+    pub is_reason: bool,
+    /// All about the prefix, for those who explain.
+    pub prefix: Option<Box<Prefix>>,
+}
+
+impl PrefixReport {
+    /// The node as EXPLAIN prints it.
+    pub fn line(&self) -> String {
+        displayable(self.plan.as_ref()).one_line().to_string().trim().to_string()
+    }
+
+    /// The beginning of that line, so many bytes at most; no more is formatted.
+    pub fn words(&self, bytes_max: usize) -> String {
+        let mut bounded = Bounded { text: String::new(), bytes_max };
+        // An error here means that there is no more room.
+        let _ = write!(bounded, "{}", displayable(self.plan.as_ref()).one_line());
+        bounded.text.truncate(bounded.text.trim_end().len());
+        bounded.text
+    }
+}
+
+/// Takes text up to a bound, and then refuses, which makes whoever formats stop.
+struct Bounded {
+    text: String,
+    bytes_max: usize,
+}
+
+impl Write for Bounded {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let room = self.bytes_max.saturating_sub(self.text.len());
+        let end = text.floor_char_boundary(room);
+        self.text.push_str(&text[..end]);
+        if end < text.len() { Err(fmt::Error) } else { Ok(()) }
+    }
 }
 
 /// What was found for a prefix.
@@ -50,6 +89,8 @@ pub enum Verdict {
     NotWorthIt(Found),
     /// It would mix two computations of something that may differ in its last bits.
     Inconsistent,
+    /// There is an entry, but the session does not want it read.
+    NotWanted,
     /// It can not be recognised.
     Uncacheable(Uncacheable),
 }
@@ -68,6 +109,7 @@ impl Verdict {
             Self::Damaged => "damaged",
             Self::NotWorthIt(_) => "not worth it",
             Self::Inconsistent => "inconsistent",
+            Self::NotWanted => "not wanted",
             Self::Uncacheable(_) => "uncacheable",
         }
     }
@@ -80,15 +122,16 @@ impl fmt::Display for Verdict {
             Self::Covered => write!(f, "covered by the hit above"),
             Self::NotAsked => write!(f, "not asked for"),
             Self::NeverSeen => write!(f, "never seen"),
-            Self::NotKept => write!(f, "asked for before, but not kept"),
+            Self::NotKept => write!(f, "not kept: asked for before, but keeping it did not seem worth it"),
             Self::InputsChanged { n_entries: 1 } => write!(f, "inputs changed: there is an entry on other extents"),
             Self::InputsChanged { n_entries } => {
                 write!(f, "inputs changed: there are {n_entries} entries on other extents")
             }
             Self::Evicted => write!(f, "evicted"),
-            Self::Damaged => write!(f, "the entry was damaged or missing"),
+            Self::Damaged => write!(f, "damaged: the entry was damaged or missing"),
             Self::NotWorthIt(found) => write!(f, "not worth it: {} bytes to read", found.bytes),
-            Self::Inconsistent => write!(f, "it would mix two computations of the same floats"),
+            Self::Inconsistent => write!(f, "inconsistent: it would mix two computations of the same floats"),
+            Self::NotWanted => write!(f, "not wanted: nectarine.reuse says to compute anew"),
             Self::Uncacheable(reason) => write!(f, "uncacheable: {reason}"),
         }
     }

@@ -18,9 +18,9 @@ use std::sync::Arc;
 use datafusion::common::Result;
 use datafusion::config::ConfigOptions;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::aggregates::AggregateExec;
 use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
-use datafusion::physical_plan::{ExecutionPlan, displayable};
 use nectarine_catalog::Fingerprint;
 
 use super::candidate::candidate;
@@ -272,7 +272,9 @@ impl Rewrite<'_> {
         };
         let Some(inquiry) = self.inquiries.get(&prefix.key) else { return Verdict::NotAsked };
         match inquiry.found {
-            Some(_) if self.context.banned.contains(&prefix.key) => Verdict::Damaged,
+            // Dropped since, but not to make room.
+            _ if self.context.banned.contains(&prefix.key) => Verdict::Damaged,
+            Some(_) if !self.context.mode.reads() => Verdict::NotWanted,
             Some(_) if self.inconsistent.contains(&prefix.key) => Verdict::Inconsistent,
             Some(found) if !is_worth_it(&found) => Verdict::NotWorthIt(found),
             Some(_) => Verdict::NotAsked,
@@ -285,17 +287,18 @@ impl Rewrite<'_> {
 
     fn report(&mut self, node: &PrefixNode, depth: usize, verdict: Verdict, kept: bool) {
         let prefix = node.prefix.as_ref().ok();
-        let line = displayable(node.plan.as_ref()).one_line().to_string();
-        let is_hit = matches!(verdict, Verdict::Hit(_));
+        let covers = matches!(verdict, Verdict::Hit(_) | Verdict::Covered);
         self.findings.report.push(PrefixReport {
             depth,
-            node: line.trim().to_string(),
+            plan: Arc::clone(&node.plan),
             key: prefix.map(|prefix| prefix.key),
             program: prefix.map(|prefix| prefix.program),
             verdict,
             kept,
+            is_reason: prefix.is_none() && node.children.iter().all(|child| child.prefix.is_ok()),
+            prefix: prefix.filter(|_| self.context.explains).cloned().map(Box::new),
         });
-        if is_hit || matches!(self.findings.report.last(), Some(line) if line.verdict == Verdict::Covered) {
+        if covers {
             node.children.iter().for_each(|child| self.report(child, depth + 1, Verdict::Covered, false));
         }
     }

@@ -40,6 +40,12 @@ async fn columns() {
              created_at|{time}, error|Utf8"
         )
     );
+    assert_eq!(
+        columns("lookups").await,
+        format!(
+            "query_id|Utf8, prefix|Utf8, outcome|Utf8, reason|Utf8, detail|Utf8, node|Utf8, program|Utf8, asked_at|{time}"
+        )
+    );
     assert_eq!(columns("settings").await, "name|Utf8, value|Utf8, default|Utf8, source|Utf8, description|Utf8");
     assert_eq!(columns("functions").await, format!("name|Utf8, definition|Utf8, created_at|{time}"));
 }

@@ -20,6 +20,7 @@ conformance! {
     an_entry_that_is_back_is_not_dropped
     forgotten_drops_make_readers_read_everything
     pages_follow_the_keys
+    neighbours_share_an_input_or_are_young
     uses_are_added_up
     lookups_are_added_up_and_bounded
     versions_do_not_disturb_each_other
@@ -282,6 +283,28 @@ async fn pages_follow_the_keys(store: &dyn MetadataStore) {
         all.extend(page);
     }
     assert!(all == expected);
+}
+
+async fn neighbours_share_an_input_or_are_young(store: &dyn MetadataStore) {
+    assert_eq!(store.cache_neighbours(&[Arc::from([key(1)])], 10).await.expect("an answer"), []);
+    // Added one after the other, so that their order is known; each over the list [7, 8], and one of its own.
+    for number in [5, 3, 9, 1] {
+        add(store, &[number]).await;
+    }
+    let near = async |lists: &[Arc<[Fingerprint]>], limit| {
+        let near = store.cache_neighbours(lists, limit).await.expect("an answer");
+        near.into_iter().map(|(entry, _)| entry.key).collect::<Vec<_>>()
+    };
+    let all: Arc<[Fingerprint]> = Arc::from([key(7), key(8)]);
+    let of_5: Arc<[Fingerprint]> = Arc::from([key(5)]);
+    assert_eq!(near(&[], 2).await, [key(1), key(9)], "the youngest of all");
+    assert_eq!(near(&[Arc::clone(&all)], 3).await, [key(1), key(9), key(3)]);
+    assert_eq!(near(&[Arc::clone(&of_5), all], 1).await, [key(1), key(5)], "so many of each list");
+    assert_eq!(near(&[Arc::from([key(8), key(7)])], 1).await, [key(1)], "another order is another list");
+    let whole = store.cache_neighbours(&[of_5], 1).await.expect("an answer");
+    assert_eq!(whole, [entry(1), entry(5)]);
+    store.drop_cache_entries(&[key(1)], 10).await.expect("dropped");
+    assert_eq!(near(&[], 1).await, [key(9)]);
 }
 
 async fn many_entries_with_many_parts(store: &dyn MetadataStore) {

@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
+use std::sync::Arc;
 
 use crate::Fingerprint;
 use crate::cache::{
@@ -18,10 +19,14 @@ pub(super) struct Cache {
     entries: BTreeMap<Fingerprint, Record>,
     dropped: BTreeMap<Fingerprint, i64>,
     lookups: BTreeMap<Fingerprint, LookupCount>,
+    /// How many entries were ever added.
+    n_added: u64,
 }
 
 #[derive(Debug)]
 struct Record {
+    /// Grows in the order of adding.
+    id: u64,
     entry: CacheEntry,
     summary: EntrySummary,
     version: i64,
@@ -36,6 +41,7 @@ impl Default for Cache {
             entries: BTreeMap::new(),
             dropped: BTreeMap::new(),
             lookups: BTreeMap::new(),
+            n_added: 0,
         }
     }
 }
@@ -72,7 +78,9 @@ impl Cache {
                     *known = program.clone();
                 }
                 self.dropped.remove(&entry.key);
-                self.entries.insert(entry.key, Record { entry: entry.clone(), summary: entry.summary(), version });
+                let id = self.n_added;
+                self.n_added += 1;
+                self.entries.insert(entry.key, Record { id, entry: entry.clone(), summary: entry.summary(), version });
                 self.version = version;
             }
         }
@@ -110,6 +118,20 @@ impl Cache {
         let start = after.map_or(Bound::Unbounded, Bound::Excluded);
         let page = self.entries.range::<Fingerprint, _>((start, Bound::Unbounded)).take(limit);
         page.map(|(_, record)| record.entry.clone()).collect()
+    }
+
+    pub(super) fn neighbours(&self, inputs: &[Arc<[Fingerprint]>], limit: usize) -> Vec<(CacheEntry, ProgramRecord)> {
+        let mut youngest: Vec<&Record> = self.entries.values().collect();
+        youngest.sort_by_key(|record| Reverse(record.id));
+        let mut near: BTreeMap<Reverse<u64>, &Record> = BTreeMap::new();
+        for list in inputs {
+            let over_it = youngest.iter().filter(|record| record.entry.inputs.contains(list));
+            near.extend(over_it.take(limit).map(|record| (Reverse(record.id), *record)));
+        }
+        near.extend(youngest.iter().take(limit).map(|record| (Reverse(record.id), *record)));
+        let with_program =
+            |record: &Record| Some((record.entry.clone(), self.programs.get(&record.entry.program)?.clone()));
+        near.into_values().filter_map(with_program).collect()
     }
 
     pub(super) fn program(&self, program: &Fingerprint) -> Option<ProgramRecord> {

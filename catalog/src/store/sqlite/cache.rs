@@ -6,6 +6,7 @@
 //!   add       publishing
 //!   drop      dropping, and remembering that
 //!   read      whole entries and programs
+//!   near      entries that a query may be like
 //!   counts    uses and look-ups
 //! ```
 //!
@@ -17,6 +18,7 @@ mod add;
 mod changes;
 mod counts;
 mod drop;
+mod near;
 mod read;
 mod summary;
 
@@ -27,6 +29,7 @@ pub(super) use self::add::add;
 pub(super) use self::changes::changes;
 pub(super) use self::counts::{lookups, save_counts};
 pub(super) use self::drop::drop;
+pub(super) use self::near::neighbours;
 pub(super) use self::read::{entry, files_referenced, page, program};
 use super::fault::Fault;
 use crate::Fingerprint;

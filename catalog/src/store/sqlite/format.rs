@@ -22,6 +22,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0002_cache.sql"),
     include_str!("../migrations/0003_reuse.sql"),
     include_str!("../migrations/0004_process.sql"),
+    include_str!("../migrations/0005_lookups.sql"),
 ];
 
 /// The newest version this build knows.

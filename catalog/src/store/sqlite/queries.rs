@@ -1,14 +1,16 @@
-//! The query log: the newest statements, at most as many as the caller wants kept.
+//! The query log: the newest statements, at most as many as the caller wants kept, each with what it asked the view cache
+//! for.
 
 use sqlx::sqlite::SqliteRow;
 use sqlx::{QueryBuilder, Row, Sqlite};
 
 use super::fault::Fault;
 use super::lane::Lane;
+use super::lookups::{pack, unpack};
 use crate::QueryId;
-use crate::store::QueryRecord;
+use crate::store::{LookupRecord, QueryRecord};
 
-/// Statements per INSERT; fifteen values each stay far below what SQLite and PostgreSQL let one statement bind.
+/// Statements per INSERT; sixteen values each stay far below what SQLite and PostgreSQL let one statement bind.
 const BATCH: usize = 128;
 
 pub(super) async fn log(lane: &mut Lane, queries: &[QueryRecord], keep: usize) -> Result<(), Fault> {
@@ -45,10 +47,22 @@ pub(super) async fn list(lane: &mut Lane, limit: usize) -> Result<Vec<QueryRecor
     rows.iter().map(read).collect()
 }
 
+pub(super) async fn lookups(lane: &mut Lane, limit: usize) -> Result<Vec<(QueryId, Vec<LookupRecord>)>, Fault> {
+    let rows = sqlx::query(
+        "SELECT query_id, lookups FROM queries WHERE lookups IS NOT NULL
+         ORDER BY started_at DESC, query_id DESC LIMIT $1",
+    )
+    .bind(i64::try_from(limit).unwrap_or(i64::MAX))
+    .fetch_all(lane.read()?)
+    .await?;
+    let read = |row: &SqliteRow| Some((QueryId::parse(row.try_get(0).ok()?)?, unpack(row.try_get(1).ok()?)?));
+    Ok(rows.iter().filter_map(read).collect())
+}
+
 fn upsert(queries: &[QueryRecord]) -> QueryBuilder<Sqlite> {
     let mut insert = QueryBuilder::new(
         "INSERT INTO queries (query_id, started_at, user_name, sql_text, state, error, elapsed_ms, cpu_ms, rows_returned,
-                              bytes_scanned, planning_ms, reuse, entries_used, saved_ms, process) ",
+                              bytes_scanned, planning_ms, reuse, entries_used, saved_ms, process, lookups) ",
     );
     insert.push_values(queries, |mut row, query| {
         row.push_bind(query.query_id.to_string())
@@ -65,14 +79,15 @@ fn upsert(queries: &[QueryRecord]) -> QueryBuilder<Sqlite> {
             .push_bind(&query.reuse)
             .push_bind(query.entries_used)
             .push_bind(query.saved_ms)
-            .push_bind(&query.process);
+            .push_bind(&query.process)
+            .push_bind(pack(&query.lookups));
     });
     insert.push(
         " ON CONFLICT (query_id) DO UPDATE SET started_at = excluded.started_at, user_name = excluded.user_name,
           sql_text = excluded.sql_text, state = excluded.state, error = excluded.error, elapsed_ms = excluded.elapsed_ms,
           cpu_ms = excluded.cpu_ms, rows_returned = excluded.rows_returned, bytes_scanned = excluded.bytes_scanned,
           planning_ms = excluded.planning_ms, reuse = excluded.reuse, entries_used = excluded.entries_used,
-          saved_ms = excluded.saved_ms, process = excluded.process",
+          saved_ms = excluded.saved_ms, process = excluded.process, lookups = excluded.lookups",
     );
     insert
 }
@@ -95,5 +110,6 @@ fn read(row: &SqliteRow) -> Result<QueryRecord, Fault> {
         entries_used: row.try_get(12)?,
         saved_ms: row.try_get(13)?,
         process: row.try_get(14)?,
+        lookups: vec![],
     })
 }

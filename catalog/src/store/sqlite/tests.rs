@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
@@ -311,6 +312,38 @@ async fn a_home_of_version_one_is_raised() {
         assert_eq!(store.catalog_version().await.expect("a version"), 7);
         store.add_cache_entries(&[cache::entry(1)]).await.expect("an answer");
         assert_eq!(store.cache_entry(&cache::key(1)).await.expect("an answer"), Some(cache::entry(1).0));
+        store.close().await;
+    }
+}
+
+/// As the version before look-ups were kept left it: with statements, and entries that share a list of extents.
+#[tokio::test]
+async fn a_home_of_version_four_is_raised() {
+    let (_folder, path) = home();
+    let mut connection = raw(&path).await;
+    for migration in [
+        include_str!("../migrations/0001_first.sql"),
+        include_str!("../migrations/0002_cache.sql"),
+        include_str!("../migrations/0003_reuse.sql"),
+        include_str!("../migrations/0004_process.sql"),
+    ] {
+        execute(&mut connection, migration).await;
+    }
+    execute(
+        &mut connection,
+        "INSERT INTO queries (query_id, started_at, user_name, sql_text, state)
+         VALUES ('0198a4c8-6d1c-7000-8000-000000000001', 5, 'me', 'SELECT 1', 'finished')",
+    )
+    .await;
+    execute(&mut connection, &format!("PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = 4")).await;
+    connection.close().await.expect("closed");
+    for _ in 0..2 {
+        let store = open(&path).await;
+        assert_eq!(store.queries(10).await.expect("queries").len(), 1);
+        assert_eq!(store.lookups(10).await.expect("look-ups"), []);
+        store.add_cache_entries(&[cache::entry(1)]).await.expect("an answer");
+        let list = Arc::clone(&cache::entry(1).0.inputs[0]);
+        assert_eq!(store.cache_neighbours(&[list], 5).await.expect("an answer"), [cache::entry(1)]);
         store.close().await;
     }
 }

@@ -10,7 +10,7 @@ use nectarine_catalog::FileFormatKind;
 use crate::canonical::fixture::{Fixture, Source, extent, schema};
 
 /// Each inner list: all different from each other, by one attribute of the first.
-const DIFFERENT: &[&[&str]] = &[
+pub(crate) const DIFFERENT: &[&[&str]] = &[
     // Literals and their types.
     &[
         "SELECT a FROM t WHERE a = 1",

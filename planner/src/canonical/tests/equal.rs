@@ -5,7 +5,7 @@ use datafusion::prelude::SessionConfig;
 use crate::canonical::fixture::Fixture;
 
 /// Each inner list: one meaning, several spellings.
-const SAME: &[&[&str]] = &[
+pub(crate) const SAME: &[&[&str]] = &[
     // Names and aliases.
     &[
         "SELECT a, b FROM t",

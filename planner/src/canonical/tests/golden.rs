@@ -6,7 +6,7 @@ use nectarine_catalog::Fingerprint;
 
 use crate::canonical::fixture::Fixture;
 
-const QUERIES: &[&str] = &[
+pub(crate) const QUERIES: &[&str] = &[
     "SELECT a, b FROM t",
     "SELECT a + 1 FROM t WHERE b > 3 AND s = 'x'",
     "SELECT a, sum(b), avg(d), count(*) FROM t WHERE c > 1 GROUP BY a",

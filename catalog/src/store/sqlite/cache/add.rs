@@ -185,6 +185,11 @@ fn count(n: usize) -> u32 {
     u32::try_from(n).unwrap_or(u32::MAX)
 }
 
+/// The name that a list of extents is stored under.
+pub(super) fn list_name(extents: &[Fingerprint]) -> Fingerprint {
+    input_of(&pack_extents(extents))
+}
+
 fn pack_extents(extents: &[Fingerprint]) -> Vec<u8> {
     extents.iter().flat_map(|extent| extent.as_bytes()).copied().collect()
 }

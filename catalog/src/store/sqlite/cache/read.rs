@@ -99,7 +99,10 @@ pub(super) async fn inputs(connection: &mut SqliteConnection, ids: &[i64]) -> Re
 }
 
 /// Completes rows of entries, each for itself: a damaged one fails alone.
-async fn whole(connection: &mut SqliteConnection, rows: &[SqliteRow]) -> Result<Vec<Result<CacheEntry, Fault>>, Fault> {
+pub(super) async fn whole(
+    connection: &mut SqliteConnection,
+    rows: &[SqliteRow],
+) -> Result<Vec<Result<CacheEntry, Fault>>, Fault> {
     let heads: Vec<_> = rows.iter().map(Head::read).collect();
     let good: Vec<_> = heads.iter().flatten().collect();
     let ids: Vec<_> = good.iter().map(|head| head.id).collect();
