@@ -8,6 +8,7 @@
 //!   nearest      for what nobody computed: the entry that is most like it, and what differs
 //! ```
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, BooleanArray, RecordBatch, StringArray};
@@ -26,10 +27,12 @@ pub(crate) async fn explain(reuse: &Reuse, findings: Option<&Findings>) -> Resul
     let lines = findings.map(|findings| findings.report.as_slice()).unwrap_or_default();
     let all_unseen: Vec<&Prefix> = lines.iter().filter_map(unseen).collect();
     let neighbours = Neighbours::of(&reuse.cache, &all_unseen).await;
-    let (mut verdicts, mut nearest) = (vec![], vec![]);
+    let (mut verdicts, mut nearest, mut told) = (vec![], vec![], HashSet::new());
     for line in lines {
         verdicts.push(verdict(reuse, line).await);
-        nearest.push(unseen(line).and_then(|prefix| neighbours.nearest(prefix)));
+        // A node that only renames has the key of the one below it.
+        let prefix = unseen(line).filter(|prefix| told.insert(prefix.key));
+        nearest.push(prefix.and_then(|prefix| neighbours.nearest(prefix)));
     }
     let plan = lines.iter().map(|line| format!("{}{}", "  ".repeat(line.depth), line.line()));
     let entries = lines.iter().map(|line| line.key.as_ref().map(short));

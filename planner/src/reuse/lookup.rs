@@ -41,7 +41,7 @@ pub struct Lookup {
 impl Findings {
     /// What the statement asked for, in the plan's order, a bounded number.
     pub fn lookups(&self) -> Vec<Lookup> {
-        let mut told = HashSet::new();
+        let (mut told, mut reasons) = (HashSet::new(), HashSet::new());
         let mut lookups: Vec<Lookup> = vec![];
         for line in &self.report {
             if lookups.len() == LOOKUPS_MAX {
@@ -50,8 +50,8 @@ impl Findings {
             let is_new = match (&line.verdict, line.key) {
                 (Verdict::Covered | Verdict::NotAsked, _) => false,
                 (Verdict::Uncacheable(_), _) if !line.is_reason || AROUND.contains(&line.plan.name()) => false,
-                (Verdict::Uncacheable(reason), _) => told.insert(reason.to_string()),
-                (_, Some(key)) => told.insert(key.to_string()),
+                (Verdict::Uncacheable(reason), _) => reasons.insert(reason.to_string()),
+                (_, Some(key)) => told.insert(key),
                 (_, None) => false,
             };
             if is_new {

@@ -18,6 +18,8 @@ pub struct PrefixReport {
     pub depth: usize,
     /// The node, as it was in the initial plan. Only to be shown.
     pub plan: Arc<dyn ExecutionPlan>,
+    /// The node that does the work: those above it with the same prefix only rename.
+    pub works: Arc<dyn ExecutionPlan>,
     /// FP_PD, where it has one.
     pub key: Option<Fingerprint>,
     /// FP_P, where it has one.
@@ -38,11 +40,11 @@ impl PrefixReport {
         displayable(self.plan.as_ref()).one_line().to_string().trim().to_string()
     }
 
-    /// The beginning of that line, so many bytes at most; no more is formatted.
+    /// The beginning of the line of the node that does the work, so many bytes at most; no more is formatted.
     pub fn words(&self, bytes_max: usize) -> String {
         let mut bounded = Bounded { text: String::new(), bytes_max };
         // An error here means that there is no more room.
-        let _ = write!(bounded, "{}", displayable(self.plan.as_ref()).one_line());
+        let _ = write!(bounded, "{}", displayable(self.works.as_ref()).one_line());
         bounded.text.truncate(bounded.text.trim_end().len());
         bounded.text
     }

@@ -291,6 +291,7 @@ impl Rewrite<'_> {
         self.findings.report.push(PrefixReport {
             depth,
             plan: Arc::clone(&node.plan),
+            works: Arc::clone(&works(node).plan),
             key: prefix.map(|prefix| prefix.key),
             program: prefix.map(|prefix| prefix.program),
             verdict,
@@ -301,6 +302,15 @@ impl Rewrite<'_> {
         if covers {
             node.children.iter().for_each(|child| self.report(child, depth + 1, Verdict::Covered, false));
         }
+    }
+}
+
+/// The node below those that only rename.
+fn works(node: &PrefixNode) -> &PrefixNode {
+    let key = |node: &PrefixNode| node.prefix.as_ref().ok().map(|prefix| prefix.key);
+    match node.children.as_slice() {
+        [below] if key(node).is_some() && key(node) == key(below) => works(below),
+        _ => node,
     }
 }
 

@@ -6,6 +6,9 @@
 //!       scan: a, b                scan: a, c             (follows from what is above: not told)
 //! ```
 //!
+//! Columns go by ordinal, so that `sum(b)` and `sum(c)` may be encoded alike and differ only in what is scanned. What such
+//! steps say of their columns is told where it differs first, from below: what is above it follows from it.
+//!
 //! Steps are laid side by side at the least cost: a pair may differ in its parts, a step may have no counterpart, and where
 //! nothing fits the whole subtree is another. Equal encodings are equal, whatever their size.
 
@@ -70,7 +73,15 @@ impl Outline {
 
 impl Step {
     fn weight(&self) -> u32 {
+        if self.is_quiet() {
+            return 0;
+        }
         STEP + PART * self.loud().count() as u32
+    }
+
+    /// Whether it only chooses columns.
+    fn is_quiet(&self) -> bool {
+        self.kind == "columns" && self.loud().next().is_none()
     }
 
     fn loud(&self) -> impl Iterator<Item = &Part> {
@@ -123,7 +134,7 @@ impl Comparison<'_> {
         if one.kind == two.kind && one.children.len() == two.children.len() {
             let below: u32 =
                 one.children.iter().zip(&two.children).map(|(mine, theirs)| self.cost(*mine, *theirs)).sum();
-            consider(Parts::compare(one, two).cost() + below, Side::Pair);
+            consider(Parts::compare(one, two, below > 0).cost() + below, Side::Pair);
         }
         if let [below] = one.children.as_slice() {
             consider(one.weight() + self.cost(*below, theirs), Side::OnlyMine);
@@ -139,7 +150,9 @@ impl Comparison<'_> {
         match self.best(mine, theirs).1 {
             Side::Same => {}
             Side::Pair => {
-                Parts::compare(one, two).tell(one.kind, told);
+                let pairs = one.children.iter().zip(&two.children);
+                let below: u32 = pairs.map(|(mine, theirs)| self.cost(*mine, *theirs)).sum();
+                Parts::compare(one, two, below > 0).tell(one.kind, told);
                 for (mine, theirs) in one.children.iter().zip(&two.children) {
                     self.tell(*mine, *theirs, told);
                 }
@@ -173,6 +186,10 @@ struct Telling {
 impl Telling {
     /// A step without counterpart.
     fn only(&mut self, step: &Step, which: &str) {
+        if step.is_quiet() {
+            self.quiet.push(format!("a choice of columns, {which}"));
+            return;
+        }
         let mut by_label: BTreeMap<&str, Vec<&Part>> = BTreeMap::new();
         step.loud().for_each(|part| by_label.entry(part.label).or_default().push(part));
         if by_label.is_empty() {
@@ -199,9 +216,11 @@ struct Differing<'a> {
 }
 
 impl<'a> Parts<'a> {
-    fn compare(mine: &'a Step, theirs: &'a Step) -> Self {
-        // What they say of their inputs' columns may still differ: that is told where it comes from.
-        if mine.own == theirs.own {
+    /// `is_told`: what is below them differs in something that is told.
+    fn compare(mine: &'a Step, theirs: &'a Step, is_told: bool) -> Self {
+        let is_same = mine.own == theirs.own;
+        // What they say of their inputs' columns may still differ, which then follows from that.
+        if is_same && is_told {
             return Self { by_label: vec![], has_detail: false };
         }
         let mut labels: Vec<&'static str> = vec![];
@@ -224,7 +243,7 @@ impl<'a> Parts<'a> {
                 by_label.push(Differing { label, quiet, added, removed });
             }
         }
-        Self { has_detail: by_label.is_empty(), by_label }
+        Self { has_detail: by_label.is_empty() && !is_same, by_label }
     }
 
     fn cost(&self) -> u32 {
