@@ -3,11 +3,13 @@
 mod bad_input;
 mod conformance;
 mod docs;
+mod fail_points;
 mod faults;
 mod invariance;
 mod processes;
 mod reuse;
 mod s3;
+mod s3_cache;
 mod sql;
 mod streams;
 mod tidy;
