@@ -13,6 +13,7 @@
 //!   tracker       the extents of an external table right now
 //!   cache         the view cache: which results exist, of which program, over which extents
 //!   store         the metadata store: one trait, an SQLite home, an in-memory twin
+//!   fail_point    places where tests kill the process
 //! ```
 //!
 //! This crate knows no plans: a view or a function is its SQL text here.
@@ -20,6 +21,7 @@
 mod cache;
 mod error;
 mod extent;
+mod fail_point;
 mod fingerprint;
 mod identity;
 mod ids;
@@ -38,6 +40,7 @@ pub use cache::{
 };
 pub use error::{CatalogError, Result};
 pub use extent::{ByteRange, Extent};
+pub use fail_point::fail_point;
 pub use fingerprint::{Fingerprint, FingerprintBuilder};
 pub use identity::{Clock, FileIdentity, RACY_NS, SystemClock, content_fingerprint};
 pub use ids::{QueryId, TableId};

@@ -91,6 +91,8 @@ pub(crate) enum CacheTask {
     Clear,
     /// Say how many there are and what they saved
     Stats,
+    /// Read all of them and say which are missing or damaged
+    Verify,
 }
 
 #[derive(ClapArgs, Debug)]

@@ -47,6 +47,20 @@ fn carry_out(shell: &mut Shell, engine: &Engine, task: &CacheTask) -> Result<()>
             shell.terminal.say(&format!("deleted {}", counted(n_entries)));
             Ok(())
         }
+        CacheTask::Verify => {
+            let (n_entries, faults) = runtime.block_on(cache.verify()).map_err(failed)?;
+            match faults.as_slice() {
+                [] => {
+                    shell.terminal.say(&format!("verified {}", counted(n_entries)));
+                    Ok(())
+                }
+                faults => {
+                    let lines: Vec<_> = faults.iter().map(|(key, fault)| format!("{key}: {fault}")).collect();
+                    let n = counted(faults.len());
+                    Err(Failure::new(format!("{n} of {n_entries} can not be used\n{}", lines.join("\n"))))
+                }
+            }
+        }
         CacheTask::Stats => {
             let sql = "SELECT count(*) AS results, coalesce(sum(bytes), 0) AS bytes, coalesce(sum(uses), 0) AS uses, \
                        round(coalesce(sum(cost_ms), 0) / 1000, 1) AS computed_in_s, \

@@ -166,7 +166,8 @@ impl EngineBuilder {
             QueryLog::start(Arc::clone(&store), options(template.config_options()).query_log_keep, &home.process());
         sweep::spawn(home.tables(), Arc::clone(&store));
         let catalog = CatalogCache::new(Arc::clone(&store), home.tables());
-        let reuse = Reuse::open(&home, Arc::clone(&store), &options(template.config_options())).await?;
+        let ours = options(template.config_options());
+        let reuse = Reuse::open(&home, Arc::clone(&store), object_stores.clone(), &ours).await?;
         let not_null = NotNullColumns::default();
         let shared = Shared { store, object_stores, tracker, catalog, log, reuse, not_null, settings, template, home };
         Ok(Engine { shared: Arc::new(shared) })

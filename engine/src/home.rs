@@ -5,6 +5,7 @@
 //!   tables/        extents of managed tables, one folder a table
 //!   derived/       derived datasets
 //!   tmp/<process>/ spills and unfinished extents of one running process, its `lock` is held while it lives
+//!   id             names this home in a store that it shares with others; made when it is first needed
 //!   lock           held for the moment in which a process enters, or looks for those that died
 //!   nectarine.toml settings, if the user wrote any
 //! ```
@@ -97,6 +98,23 @@ impl Home {
 
     pub(crate) fn derived(&self) -> PathBuf {
         self.root.join("derived")
+    }
+
+    /// A name that no other home has.
+    pub(crate) fn id(&self) -> Result<String> {
+        let path = self.root.join("id");
+        // The whole name or none: another process may look at the same time.
+        let new = self.process.join("id");
+        fs::write(&new, uuid::Uuid::new_v4().as_simple().to_string()).map_err(|error| fault("create", &new, error))?;
+        match fs::hard_link(&new, &path) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(fault("create", &path, error)),
+            _ => drop(fs::remove_file(&new)),
+        }
+        let id = fs::read_to_string(&path).map_err(|error| fault("read", &path, error))?;
+        match uuid::Uuid::try_parse(id.trim()) {
+            Ok(id) => Ok(id.as_simple().to_string()),
+            Err(error) => Err(fault("read", &path, io::Error::new(io::ErrorKind::InvalidData, error))),
+        }
     }
 
     pub(crate) fn tables(&self) -> PathBuf {

@@ -17,7 +17,7 @@ use nectarine_planner::reuse::Hit;
 use crate::EngineError;
 use crate::progress::Progress;
 use crate::record::Record;
-use crate::reuse::{Keeping, Leader, ReceiptSlot, Remembered, Reuse, Reused};
+use crate::reuse::{Keeping, Leader, Read, ReceiptSlot, Remembered, Reuse, Reused};
 use crate::statement::{Planning, StatementCatalog, wrap};
 
 /// What happens when the rows have ended.
@@ -123,20 +123,32 @@ impl Running {
         if self.ending.verify {
             look_again(&self.ending.catalog).await?;
         }
-        let mut n_kept = 0;
+        let (mut n_kept, mut later) = (0, None);
         if let Some(keeping) = keeping {
             match self.ending.verify || look_again(&self.ending.catalog).await.is_ok() {
+                true if keeping.takes_its_time() => later = Some(keeping),
                 true => n_kept = keeping.publish(self.busy).await.map_err(wrap)?,
                 false => keeping.discard(),
             }
         }
         self.ending.settle(self.busy, n_kept);
-        self.ending.remember();
         self.ending.progress.done();
         self.ending.record.finished(self.rows);
-        // Those who wait for this very answer find it now.
-        if let Some(leader) = self.ending.leader.take() {
-            leader.finish();
+        let afterwards = self.ending.afterwards();
+        match later {
+            None => afterwards.now(),
+            Some(keeping) => {
+                let busy = self.busy;
+                // Who waits for this very answer need not wait for the store.
+                if let Some(leader) = &afterwards.leader {
+                    leader.paused();
+                }
+                self.ending.reuse.background.spawn(async move {
+                    // Only a check has errors to tell.
+                    let _ = keeping.publish(busy).await;
+                    afterwards.now();
+                });
+            }
         }
         Ok(())
     }
@@ -151,13 +163,10 @@ impl Running {
 }
 
 impl Ending {
-    /// Makes the next same statement quick, if its answer is there.
-    fn remember(&mut self) {
-        let Some(Remember { statement, root, schema }) = self.remember.take() else { return };
-        if self.reuse.cache.lookup(&root).is_some() {
-            let remembered = Remembered::new(self.catalog.reads(), root, schema);
-            self.reuse.fast_path.remember(statement, remembered);
-        }
+    /// What is left to do when everything that will be kept is kept.
+    fn afterwards(&mut self) -> Afterwards {
+        let remember = self.remember.take().map(|remember| (remember, self.catalog.reads()));
+        Afterwards { remember, leader: self.leader.take(), reuse: self.reuse.clone() }
     }
 
     /// Writes the receipt.
@@ -184,6 +193,28 @@ impl Ending {
     }
 }
 
+/// What is left to do when the entries of a statement are published.
+struct Afterwards {
+    remember: Option<(Remember, Vec<Read>)>,
+    leader: Option<Leader>,
+    reuse: Reuse,
+}
+
+impl Afterwards {
+    fn now(self) {
+        // Makes the next same statement quick, if its answer is there.
+        if let Some((Remember { statement, root, schema }, reads)) = self.remember
+            && self.reuse.cache.lookup(&root).is_some()
+        {
+            self.reuse.fast_path.remember(statement, Remembered::new(reads, root, schema));
+        }
+        // Those who wait for this very answer find it now.
+        if let Some(leader) = self.leader {
+            leader.finish();
+        }
+    }
+}
+
 /// What a failed or cancelled statement had finished stays usable.
 impl Drop for Running {
     fn drop(&mut self) {
@@ -191,8 +222,7 @@ impl Drop for Running {
         self.stream = None;
         let Some(keeping) = self.ending.keeping.take() else { return };
         let (catalog, busy) = (Arc::clone(&self.ending.catalog), self.busy);
-        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
-        runtime.spawn(async move {
+        self.ending.reuse.background.spawn(async move {
             match look_again(&catalog).await {
                 Ok(()) => drop(keeping.publish(busy).await),
                 Err(_) => keeping.discard(),

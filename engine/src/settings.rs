@@ -48,6 +48,13 @@ extensions_options! {
         /// Memory for small cached results, as a size or a share of the machine's memory. Read when the home is opened.
         pub cache_memory: String, default = "2%".to_string()
 
+        /// Where new cached results are kept: a folder (`derived` is the one in the home, others begin at the home unless they
+        /// begin with `/`), or a URL such as `s3://bucket/results`, which is opened with the same environment variables as
+        /// tables there. Older results stay where they are and are found there. A store that is slow or away never keeps a
+        /// statement from its answer: what can not be written is not kept, what can not be read is computed. Read when the
+        /// home is opened.
+        pub cache_location: String, default = "derived".to_string()
+
         /// The largest cached result that is kept, as a size.
         pub cache_entry_limit: String, default = "256MB".to_string()
 
@@ -95,10 +102,11 @@ impl ExtensionOptions for NectarineExtension {
 }
 
 /// Settings that are read once, when the home is opened.
-const AT_OPEN: [&str; 3] = ["nectarine.memory_limit", "nectarine.spill_limit", "nectarine.cache.memory"];
+const AT_OPEN: [&str; 4] =
+    ["nectarine.memory_limit", "nectarine.spill_limit", "nectarine.cache.memory", "nectarine.cache.location"];
 
 /// Environment variables that start like a setting and are none.
-const NOT_SETTINGS: [&str; 1] = ["NECTARINE_HOME"];
+const NOT_SETTINGS: [&str; 2] = ["NECTARINE_HOME", "NECTARINE_FAIL_POINT"];
 
 /// What one setting is about, for the reference.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -2,6 +2,7 @@
 
 mod add_entry;
 mod cache_read;
+mod held;
 mod work;
 
 pub use add_entry::AddEntryOperator;

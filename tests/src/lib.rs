@@ -6,4 +6,5 @@ pub mod files;
 pub mod hook;
 pub mod invariance;
 pub mod program;
+pub mod s3_server;
 pub mod watchdog;

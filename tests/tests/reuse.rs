@@ -2,11 +2,24 @@
 
 use std::path::PathBuf;
 
+use futures::StreamExt;
 use nectarine_engine::{Receipt, Reused};
 use nectarine_tests::db::Db;
 use nectarine_tests::files;
 
 const QUERY: &str = "SELECT n % 10 AS k, count(*) AS c, sum(n) AS s FROM t GROUP BY k ORDER BY k";
+
+/// What can happen to a file: lost, emptied, one bit flipped.
+const HARMS: [fn(&PathBuf); 3] = [
+    |path| std::fs::remove_file(path).expect("a file can be removed"),
+    |path| std::fs::write(path, b"").expect("a file can be written"),
+    |path| {
+        let mut bytes = std::fs::read(path).expect("a file can be read");
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 1;
+        std::fs::write(path, bytes).expect("a file can be written");
+    },
+];
 
 async fn table() -> Db {
     let db = Db::new().await;
@@ -118,23 +131,56 @@ async fn damage_is_noticed_and_mended() {
     files::numbers(&db.path("t/a.parquet"), 0..200_000);
     db.ok("CREATE EXTERNAL TABLE t STORED AS PARQUET LOCATION '{dir}/t/'").await;
     let (rows, _) = ask(&db, QUERY).await;
-    let harms: [fn(&PathBuf); 3] = [
-        |path| std::fs::remove_file(path).expect("a file can be removed"),
-        |path| std::fs::write(path, b"").expect("a file can be written"),
-        |path| {
-            let mut bytes = std::fs::read(path).expect("a file can be read");
-            let middle = bytes.len() / 2;
-            bytes[middle] ^= 1;
-            std::fs::write(path, bytes).expect("a file can be written");
-        },
-    ];
-    for harm in harms {
+    for harm in HARMS {
         assert_eq!(ask(&db, QUERY).await.1.reused, Reused::Exact);
         parts(&db).iter().for_each(harm);
         let answer = db.session().execute(QUERY).await.expect("damage fails no query");
         assert_eq!(answer.notices().len(), 2, "the answer and the groups below it");
         let batches = answer.collect().await.expect("damage fails no query");
         assert_eq!(nectarine_tests::db::rows_text(&batches), rows);
+    }
+}
+
+/// Results that are too large to be decoded at once: what happens to their files after the statement began does not matter.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_large_result_is_read_whatever_happens_to_its_files() {
+    const SQL: &str = "SELECT n, s FROM large ORDER BY s";
+    // The second has no memory to hold it in.
+    for settings in [&[][..], &[("nectarine.memory_limit", "200MB")]] {
+        let db = Db::with(settings).await;
+        db.ok(
+            "CREATE TABLE large AS SELECT value AS n, sha256(CAST(value AS TEXT)) AS h FROM generate_series(1, 600000)",
+        )
+        .await;
+        db.ok("CREATE VIEW wide AS SELECT n, encode(h, 'hex') AS s FROM large").await;
+        let sql = SQL.replace("large", "wide");
+        let (rows, _) = ask(&db, &sql).await;
+        let bytes = db.ok("SELECT max(bytes) FROM system.cache_entries").await;
+        assert!(bytes.parse::<u64>().expect("a number") > 33 << 20, "{bytes}");
+        for read_first in [false, true] {
+            assert_eq!(ask(&db, &sql).await.1.reused, Reused::Exact);
+            let answer = db.session().execute(&sql).await.expect("it is prepared");
+            assert_eq!(answer.notices().len(), 0);
+            let receipt = answer.receipt();
+            let mut stream = answer.into_stream();
+            let mut batches = vec![];
+            if read_first {
+                batches.push(stream.next().await.expect("a first batch").expect("rows"));
+            }
+            for (at, path) in parts(&db).iter().enumerate() {
+                HARMS[at % HARMS.len()](path);
+            }
+            while let Some(batch) = stream.next().await {
+                batches.push(batch.expect("damage fails no query"));
+            }
+            assert!(nectarine_tests::db::rows_text(&batches) == rows, "the rows are others");
+            assert_eq!(receipt().reused, Reused::Exact);
+            // The next one notices.
+            let answer = db.session().execute(&sql).await.expect("damage fails no query");
+            assert_eq!(answer.notices().len(), 1);
+            let batches = answer.collect().await.expect("damage fails no query");
+            assert!(nectarine_tests::db::rows_text(&batches) == rows, "the rows are others");
+        }
     }
 }
 

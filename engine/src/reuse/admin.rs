@@ -1,6 +1,6 @@
 //! [`CacheAdmin`]: looking after the cache by hand. Deleting anything here is harmless: it is computed again.
 
-use nectarine_catalog::Fingerprint;
+use nectarine_catalog::{EntrySummary, Fingerprint};
 
 use super::Reuse;
 use crate::{EngineError, ErrorKind, Result};
@@ -31,6 +31,30 @@ impl CacheAdmin {
             (None, _) => Err(EngineError::new(ErrorKind::Sql, format!("no cached result starts with \"{beginning}\""))
                 .with_hint("nectarine cache ls lists them")),
         }
+    }
+
+    /// Reads all entries and says what is wrong with those that can not be used, without changing anything. Also returns how
+    /// many there are.
+    pub async fn verify(&self) -> Result<(usize, Vec<(Fingerprint, String)>)> {
+        self.reuse.refresh().await;
+        let mut faults = vec![];
+        let mut entries = self.reuse.cache.entries();
+        entries.sort_by_key(|entry| entry.key);
+        for EntrySummary { key, .. } in &entries {
+            let fault = match self.reuse.cache.entry(key).await {
+                Ok(Some(entry)) => match self.reuse.store.verify(&entry).await {
+                    Ok(()) => None,
+                    // Its files go after it: somebody may just be dropping it.
+                    Err(_) if self.reuse.cache.entry(key).await.is_ok_and(|now| now != Some(entry)) => None,
+                    Err(error) => Some(error.to_string()),
+                },
+                // Dropped meanwhile.
+                Ok(None) => None,
+                Err(error) => Some(error.to_string()),
+            };
+            faults.extend(fault.map(|fault| (*key, fault)));
+        }
+        Ok((entries.len(), faults))
     }
 
     /// Deletes entries.

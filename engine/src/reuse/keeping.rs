@@ -4,11 +4,12 @@
 //!              read from a file that changed meanwhile is the result of nothing.
 //! By worth     what costs more to read than it cost to compute is thrown away.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use datafusion::execution::SendableRecordBatchStream;
-use nectarine_catalog::{CacheEntry, EntryKind, Fingerprint, ProgramRecord};
+use nectarine_catalog::{CacheEntry, EntryKind, Fingerprint, ProgramRecord, fail_point};
 use nectarine_executor::{Finished, Lowering, Recording, RecordingLimits};
 use nectarine_planner::canonical::Prefix;
 use nectarine_planner::node::PrefixKey;
@@ -32,6 +33,8 @@ pub(crate) struct Keeping {
     mode: ReuseMode,
     below: Vec<Kept>,
     root: Option<Kept>,
+    /// Entries that are there and could not be used.
+    replaced: HashSet<Fingerprint>,
     /// For people: the statement.
     description: String,
 }
@@ -43,18 +46,29 @@ impl Keeping {
             let prefix = findings.kept.get(recording.prefix().ordinal)?.clone();
             Some(Kept { prefix, recording })
         });
-        Self { reuse, mode, below: kept.collect(), root: None, description: String::new() }
+        Self { below: kept.collect(), ..Self::of(reuse, mode) }
     }
 
     /// Keeps nothing yet.
     pub(super) fn of(reuse: Reuse, mode: ReuseMode) -> Self {
-        Self { reuse, mode, below: vec![], root: None, description: String::new() }
+        Self { reuse, mode, below: vec![], root: None, replaced: HashSet::new(), description: String::new() }
     }
 
     pub(super) fn keep_root(&mut self, root: &Prefix, limits: RecordingLimits) {
         let key = PrefixKey { key: root.key, program: root.program, ordinal: usize::MAX };
         let recording = Recording::new(self.reuse.store.clone(), Arc::new(key), limits);
         self.root = Some(Kept { prefix: root.clone(), recording });
+    }
+
+    /// What this statement keeps takes the place of these entries, which it could not use.
+    pub(super) fn replaces(&mut self, entries: &HashSet<Fingerprint>) {
+        self.replaced.clone_from(entries);
+    }
+
+    /// Whether publishing is better left to the background: it depends on another machine, and nobody waits for what it
+    /// finds.
+    pub(crate) fn takes_its_time(&self) -> bool {
+        self.mode != ReuseMode::Check && self.reuse.store.is_remote()
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -124,13 +138,17 @@ impl Keeping {
         if n_entries == 0 {
             return 0;
         }
-        if self.mode == ReuseMode::Refresh {
-            let keys: Vec<_> = entries.iter().map(|(entry, _)| entry.key).collect();
-            self.reuse.drop_entries(&keys).await;
+        let is_replaced = |key: &Fingerprint| self.mode == ReuseMode::Refresh || self.replaced.contains(key);
+        let replaced: Vec<_> = entries.iter().map(|(entry, _)| entry.key).filter(is_replaced).collect();
+        fail_point("entry_finished");
+        if !replaced.is_empty() {
+            self.reuse.drop_entries(&replaced).await;
+            fail_point("entry_replaced");
         }
         let parts: Vec<_> = entries.iter().map(|(entry, _)| (entry.key, entry.parts.clone())).collect();
         match self.reuse.cache.add_all(entries).await {
             Ok(added) => {
+                fail_point("entry_published");
                 let mut superfluous = vec![];
                 for ((key, parts), added) in parts.into_iter().zip(&added) {
                     match added {

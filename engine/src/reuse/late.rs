@@ -7,9 +7,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
+use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::physical_plan::ExecutionPlan;
 use nectarine_catalog::{CacheEntry, Fingerprint};
-use nectarine_executor::CacheReadOperator;
+use nectarine_executor::{CacheReadOperator, EntryFault};
 use nectarine_planner::node::CacheReadExec;
 
 use super::Reuse;
@@ -17,8 +18,10 @@ use crate::Result;
 
 /// Why a plan can not run as it is.
 pub(super) struct Unusable {
-    /// The entry that is missing or damaged.
+    /// The entry that is missing, damaged or out of reach.
     pub(super) key: Fingerprint,
+    /// Whether it is gone for good, and not only its store unwell.
+    pub(super) is_lost: bool,
     /// For the log.
     pub(super) reason: String,
 }
@@ -27,6 +30,7 @@ pub(super) struct Unusable {
 pub(super) async fn lower_reads(
     plan: Arc<dyn ExecutionPlan>,
     reuse: &Reuse,
+    runtime: &RuntimeEnv,
 ) -> Result<Result<Arc<dyn ExecutionPlan>, Unusable>> {
     let mut marks: HashMap<Fingerprint, Option<Arc<CacheEntry>>> = HashMap::new();
     plan.apply(|node| {
@@ -41,8 +45,8 @@ pub(super) async fn lower_reads(
     for (key, entry) in &mut marks {
         match reuse.cache.entry(key).await {
             Ok(Some(found)) => *entry = Some(Arc::new(found)),
-            Ok(None) => return Ok(Err(Unusable { key: *key, reason: "it was dropped".to_string() })),
-            Err(error) => return Ok(Err(Unusable { key: *key, reason: error.to_string() })),
+            Ok(None) => return Ok(Err(Unusable { key: *key, is_lost: true, reason: "it was dropped".to_string() })),
+            Err(error) => return Ok(Err(Unusable { key: *key, is_lost: true, reason: error.to_string() })),
         }
     }
     let mut operators = vec![];
@@ -56,10 +60,21 @@ pub(super) async fn lower_reads(
         })
         .data()?;
     for operator in operators {
-        if let Err(fault) = operator.prepare().await {
-            let reason = std::error::Error::source(&fault).map_or_else(|| fault.to_string(), ToString::to_string);
-            return Ok(Err(Unusable { key: fault.key, reason }));
+        if let Err(fault) = operator.prepare(runtime).await {
+            let reason = reason_of(&fault);
+            return Ok(Err(Unusable { key: fault.key, is_lost: fault.error.is_lost(), reason }));
         }
     }
     Ok(Ok(plan))
+}
+
+/// What is wrong with the entry, and why.
+fn reason_of(fault: &EntryFault) -> String {
+    let mut reason = fault.error.to_string();
+    let mut cause = std::error::Error::source(&fault.error);
+    while let Some(error) = cause {
+        reason.push_str(&format!(": {error}"));
+        cause = error.source();
+    }
+    reason
 }

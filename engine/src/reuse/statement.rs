@@ -9,7 +9,7 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use datafusion::execution::context::SessionState;
 use datafusion::logical_expr::LogicalPlan;
@@ -31,6 +31,9 @@ use crate::{Notice, Result};
 
 /// How often a statement is planned again before it does without the cache.
 const TRIES_MAX: usize = 8;
+
+/// How long a statement waits for the store to take what it is about to read.
+const RUN_FIRST_WAIT: Duration = Duration::from_secs(2);
 
 /// A plan that can run.
 pub(crate) struct Planned {
@@ -86,7 +89,7 @@ impl<'a> StatementReuse<'a> {
                 // Shown, not run: nothing is reused.
                 return Ok(Planned { plan, notices: self.notices, findings: None, keeping: None, leader: None });
             }
-            let plan = match lower_reads(plan, self.reuse).await? {
+            let plan = match lower_reads(plan, self.reuse, self.state.runtime_env()).await? {
                 Ok(plan) => plan,
                 Err(unusable) => {
                     self.give_up(unusable).await;
@@ -101,6 +104,7 @@ impl<'a> StatementReuse<'a> {
                 }
             }
             let mut keeping = Keeping::new(self.reuse.clone(), self.mode, &lowering, &findings);
+            keeping.replaces(&self.banned);
             let mut leader = None;
             let may_keep = is_query && !describes && !findings.is_exact() && self.mode.keeps();
             if let Ok(root) = &findings.root
@@ -167,7 +171,8 @@ impl<'a> StatementReuse<'a> {
             let planner = DefaultPhysicalPlanner::default();
             let plan = planner.optimize_physical_plan(Arc::clone(plan), &state, |_, _| {})?;
             let mut keeping = Keeping::of(self.reuse.clone(), self.mode);
-            keeping.keep_root(prefix, self.limits()?);
+            // The statement waits for this one.
+            keeping.keep_root(prefix, RecordingLimits { finish_wait: RUN_FIRST_WAIT, ..self.limits()? });
             let mut rows = keeping.tee(execute_stream(plan, state.task_ctx())?);
             while let Some(batch) = rows.next().await {
                 if let Err(error) = batch {
@@ -214,10 +219,18 @@ impl<'a> StatementReuse<'a> {
     async fn give_up(&mut self, unusable: Unusable) {
         tracing::warn!(entry = %unusable.key, reason = unusable.reason, "a cache entry can not be used");
         self.banned.insert(unusable.key);
-        self.reuse.drop_entries(&[unusable.key]).await;
-        self.notices.push(Notice {
-            message: "a cached result was missing or damaged and is computed again".to_string(),
-            hint: Some(unusable.reason),
-        });
+        let message = match unusable.is_lost {
+            true => {
+                self.reuse.drop_entry_soon(unusable.key).await;
+                "a cached result was missing or damaged and is computed again"
+            }
+            // It may be fine, and others may reach it: it is replaced when there is something to replace it with.
+            false => "a cached result could not be read and is computed again",
+        };
+        // One store that is away may hold many entries; that is one thing to know.
+        let is_told = |notice: &Notice| !unusable.is_lost && notice.message == message;
+        if !self.notices.iter().any(is_told) {
+            self.notices.push(Notice { message: message.to_string(), hint: Some(unusable.reason) });
+        }
     }
 }

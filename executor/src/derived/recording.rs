@@ -123,7 +123,10 @@ struct Part {
 impl Recording {
     /// Will record the entry of `prefix` into `store`.
     pub fn new(store: DerivedStore, prefix: Arc<PrefixKey>, limits: RecordingLimits) -> Arc<Self> {
-        Arc::new(Self { store, prefix, limits, state: Mutex::default(), written: Notify::new() })
+        // Nobody waits for a store that made others wait in vain.
+        let phase = if store.is_writable() { Phase::Open } else { Phase::Abandoned(NotRecorded::StoreTooSlow) };
+        let state = Mutex::new(State { phase, ..State::default() });
+        Arc::new(Self { store, prefix, limits, state, written: Notify::new() })
     }
 
     /// What it records.

@@ -1,33 +1,43 @@
 //! [`DerivedStore`]: where derived data is.
 //!
 //! ```text
-//!   <base>/1a/2b/0197c6a0-....arrow        parts; the folders are the first digits of the entry's key
+//!   the home's folder     parts that older settings left there, and new ones unless the settings say otherwise
+//!   one other place       new parts, if the settings name one: a folder, or a URL such as s3://bucket/results
+//!   any other place       that some entry names; opened when it is first asked for
 //! ```
 //!
-//! Keeps true   a part has a name of its own, appears whole or not at all (object stores say so; the local one writes
-//!              beside and renames) and is never written again. Rows leave only after [`part::decode`] found nothing to
-//!              say against them. Which parts make an entry is not known here: what no entry names is garbage.
+//! Keeps true   a part has a name of its own, appears whole or not at all and is never written again. Rows leave only after
+//!              [`part::decode`] found nothing to say against them. Which parts make an entry is not known here: what no
+//!              entry names is garbage.
 //! Remembers    small entries in memory, decoded, within a budget in bytes.
 
+use std::collections::BTreeMap;
 use std::fmt;
+use std::path::Path as Folder;
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::Schema;
 use bytes::Bytes;
-use futures::stream::BoxStream;
+use futures::stream::{self, BoxStream};
 use futures::{StreamExt, TryStreamExt};
 use moka::sync::Cache;
-use nectarine_catalog::{CacheEntry, EntryPart, Fingerprint};
-use object_store::path::{Path, PathPart};
-use object_store::{ObjectStore, ObjectStoreExt, PutPayload};
-use uuid::Uuid;
+use nectarine_catalog::{CacheEntry, EntryPart, Fingerprint, ObjectStores};
+use object_store::ObjectStore;
+use object_store::path::Path;
+use parking_lot::RwLock;
+use url::Url;
 
-use super::DerivedError;
 use super::part::{self, Encoded};
+use super::place::Place;
+use super::{DerivedError, local, location};
 
 /// Bytes that are decoded where they are; more of them would keep a worker thread too long.
 const INLINE_BYTES_MAX: usize = 256 << 10;
+/// Parts of an entry that are fetched at the same time, and parts that are deleted so.
+const AT_ONCE: usize = 4;
+/// A cached result that needs many tries is not worth them: it can be computed.
+const MAX_RETRIES: &str = "1";
 
 /// The rows of an entry in memory, part by part; columns are c0..cn.
 #[derive(Debug, Clone)]
@@ -48,7 +58,7 @@ impl LoadedEntry {
 /// An object in the store, for the collector.
 #[derive(Debug, Clone)]
 pub struct StoredObject {
-    /// Relative to the root, as in [`EntryPart::location`].
+    /// As in [`EntryPart::location`].
     pub location: String,
     /// Size.
     pub bytes: u64,
@@ -59,25 +69,71 @@ pub struct StoredObject {
 /// The derived store; clones share everything.
 #[derive(Clone)]
 pub struct DerivedStore {
-    objects: Arc<dyn ObjectStore>,
-    base: Path,
+    places: Arc<Places>,
     memory: Cache<Fingerprint, Arc<LoadedEntry>>,
     memory_bytes_max: u64,
+}
+
+struct Places {
+    home: Arc<Place>,
+    /// Where new parts go, if not into the home.
+    new: Option<Arc<Place>>,
+    /// By URL; includes `new`.
+    elsewhere: RwLock<BTreeMap<String, Arc<Place>>>,
+    stores: ObjectStores,
 }
 
 impl DerivedStore {
     /// Parts are kept in `objects` below `base`; decoded entries in memory, up to `memory_bytes_max` bytes.
     pub fn new(objects: Arc<dyn ObjectStore>, base: Path, memory_bytes_max: u64) -> Self {
+        Self::of(Place::objects(None, objects, base), None, ObjectStores::new(), memory_bytes_max)
+    }
+
+    /// Parts are kept in `folder`, which is made if it is not there.
+    pub fn local(folder: &Folder, memory_bytes_max: u64) -> Result<Self, DerivedError> {
+        Self::open(folder, None, ObjectStores::new(), memory_bytes_max)
+    }
+
+    /// Parts are kept in `folder`, the home's, or at `elsewhere` if that is given. Opens no connection.
+    pub fn open(
+        folder: &Folder,
+        elsewhere: Option<&Url>,
+        stores: ObjectStores,
+        memory_bytes_max: u64,
+    ) -> Result<Self, DerivedError> {
+        make_folder(folder)?;
+        let home = Place::folder(None, folder.to_path_buf());
+        let new = elsewhere.map(|url| place_at(url.as_str().trim_end_matches('/'), &stores)).transpose()?;
+        if let Some(folder) = elsewhere.filter(|url| url.scheme() == "file").and_then(|url| url.to_file_path().ok()) {
+            make_folder(&folder)?;
+        }
+        Ok(Self::of(home, new, stores, memory_bytes_max))
+    }
+
+    pub(super) fn of(home: Place, new: Option<Place>, stores: ObjectStores, memory_bytes_max: u64) -> Self {
         let memory = Cache::builder()
             .max_capacity(memory_bytes_max)
             .weigher(|_, entry: &Arc<LoadedEntry>| u32::try_from(entry.memory_bytes()).unwrap_or(u32::MAX))
             .build();
-        Self { objects, base, memory, memory_bytes_max }
+        let new = new.map(Arc::new);
+        let elsewhere = new.iter().map(|place| (place.to_string(), Arc::clone(place))).collect();
+        let places = Places { home: Arc::new(home), new, elsewhere: RwLock::new(elsewhere), stores };
+        Self { places: Arc::new(places), memory, memory_bytes_max }
     }
 
     /// The largest entry that is held in memory: one must not push out all others.
     pub fn memory_entry_bytes_max(&self) -> u64 {
         self.memory_bytes_max / 8
+    }
+
+    /// Whether new parts go to another machine: then nobody should wait until they are there.
+    pub fn is_remote(&self) -> bool {
+        self.places.for_new().is_remote()
+    }
+
+    /// Whether there is any point in recording: a store that made others wait in vain is left alone for a while.
+    pub fn is_writable(&self) -> bool {
+        self.places.for_new().is_writable()
     }
 
     /// Encodes and writes one part of the entry `key`.
@@ -88,21 +144,15 @@ impl DerivedStore {
         schema: &Schema,
         batches: &[RecordBatch],
     ) -> Result<EntryPart, DerivedError> {
-        let location = new_location(key);
         let encoded = part::encode(key, ordinal, schema, batches)
-            .map_err(|error| DerivedError::unavailable("write", &location, error))?;
-        self.put(location, &encoded).await
+            .map_err(|error| DerivedError::unavailable("write", "a new part", error))?;
+        self.put_new(key, &encoded).await
     }
 
     pub(crate) async fn put_new(&self, key: &Fingerprint, encoded: &Encoded) -> Result<EntryPart, DerivedError> {
-        self.put(new_location(key), encoded).await
-    }
-
-    async fn put(&self, location: String, encoded: &Encoded) -> Result<EntryPart, DerivedError> {
-        let path = self.path(&location).ok_or_else(|| DerivedError::Missing { location: location.clone() })?;
-        let payload = PutPayload::from_bytes(encoded.bytes.clone());
-        let put = self.objects.put(&path, payload).await;
-        put.map_err(|error| DerivedError::unavailable("write", &location, error))?;
+        let (place, name) = (self.places.for_new(), location::new_name(key));
+        place.put(&name, &encoded.bytes).await?;
+        let location = place.location(&name);
         Ok(EntryPart { location, bytes: encoded.bytes.len() as u64, rows: encoded.rows, checksum: encoded.checksum })
     }
 
@@ -115,21 +165,38 @@ impl DerivedStore {
         types: &Schema,
     ) -> Result<Vec<RecordBatch>, DerivedError> {
         let bytes = self.fetch(part).await?;
-        let (wanted, key, types) = (part.clone(), *key, types.clone());
-        checked(part, bytes.len(), move || part::decode(&bytes, &wanted, &key, ordinal, &types)).await
+        decode_part(bytes, part, key, ordinal, types).await
     }
 
-    /// Reads one part and checks it, without keeping its rows.
-    pub async fn verify_part(
+    /// The bytes of one part, after everything about it was checked that can be told without decoding its rows.
+    pub(crate) async fn verified_part(
         &self,
         part: &EntryPart,
         key: &Fingerprint,
         ordinal: usize,
-        types: &Schema,
-    ) -> Result<(), DerivedError> {
+        types: Option<&Schema>,
+    ) -> Result<Bytes, DerivedError> {
         let bytes = self.fetch(part).await?;
-        let (wanted, key, types) = (part.clone(), *key, types.clone());
-        checked(part, bytes.len(), move || part::verify(&bytes, &wanted, &key, ordinal, &types)).await
+        let (wanted, key, types, content) = (part.clone(), *key, types.cloned(), bytes.clone());
+        let check = move || part::verify(&content, &wanted, &key, ordinal, types.as_ref());
+        checked(part, bytes.len(), check).await?;
+        Ok(bytes)
+    }
+
+    /// Reads a whole entry and says what is wrong with it, without keeping its rows.
+    pub async fn verify(&self, entry: &CacheEntry) -> Result<(), DerivedError> {
+        let damaged = |detail| DerivedError::Damaged { location: entry.key.to_string(), detail };
+        let sum = |of: fn(&EntryPart) -> u64| entry.parts.iter().map(of).sum::<u64>();
+        let (rows, bytes) = (sum(|part| part.rows), sum(|part| part.bytes));
+        if (rows, bytes) != (entry.rows, entry.bytes) {
+            let detail =
+                format!("its parts have {rows} rows and {bytes} bytes, not {} and {}", entry.rows, entry.bytes);
+            return Err(damaged(detail));
+        }
+        for (ordinal, part) in entry.parts.iter().enumerate() {
+            self.verified_part(part, &entry.key, ordinal, None).await?;
+        }
+        Ok(())
     }
 
     /// All rows of an entry, from memory or from its parts.
@@ -137,10 +204,9 @@ impl DerivedStore {
         if let Some(loaded) = self.in_memory(entry, types) {
             return Ok(loaded);
         }
-        let mut batches = Vec::with_capacity(entry.parts.len());
-        for (ordinal, part) in entry.parts.iter().enumerate() {
-            batches.push(self.read_part(part, &entry.key, ordinal, types).await?);
-        }
+        let parts = entry.parts.iter().enumerate();
+        let reads = parts.map(|(ordinal, part)| self.read_part(part, &entry.key, ordinal, types)).collect::<Vec<_>>();
+        let batches = stream::iter(reads).buffered(AT_ONCE).try_collect().await?;
         let loaded = Arc::new(LoadedEntry { parts: entry.parts.clone(), batches });
         self.remember(entry.key, &loaded);
         Ok(loaded)
@@ -171,58 +237,89 @@ impl DerivedStore {
         self.memory.invalidate(key);
     }
 
-    /// Deletes parts; those that are gone already are no error. All are tried, the first failure is told.
+    /// Deletes parts; those that are gone already are no error. All are tried, one of the failures is told.
     pub async fn delete(&self, parts: &[EntryPart]) -> Result<(), DerivedError> {
-        let mut outcome = Ok(());
-        for part in parts {
-            let Some(path) = self.path(&part.location) else { continue };
-            match self.objects.delete(&path).await {
-                Ok(()) | Err(object_store::Error::NotFound { .. }) => {}
-                Err(error) if outcome.is_ok() => {
-                    outcome = Err(DerivedError::unavailable("delete", &part.location, error));
-                }
-                Err(_) => {}
+        let delete = |part: EntryPart| async move {
+            match self.places.of(&part.location) {
+                Ok((place, name)) => place.delete(name).await,
+                // What is no location of ours is not ours to delete.
+                Err(DerivedError::Missing { .. }) => Ok(()),
+                Err(error) => Err(error),
             }
-        }
-        outcome
+        };
+        let deletes = parts.iter().cloned().map(delete).collect::<Vec<_>>();
+        let outcomes = stream::iter(deletes).buffer_unordered(AT_ONCE);
+        outcomes.fold(Ok(()), |all, one| async move { all.and(one) }).await
     }
 
-    /// Everything that is in the store, whether an entry names it or not.
+    /// All parts in the home and where new ones go, whether an entry names them or not.
     pub fn list(&self) -> BoxStream<'static, Result<StoredObject, DerivedError>> {
-        let base = self.base.clone();
-        let prefix_len = self.base.as_ref().len();
-        self.objects
-            .list(Some(&base))
-            .map_ok(move |meta| StoredObject {
-                location: meta.location.as_ref()[prefix_len..].trim_start_matches('/').to_owned(),
-                bytes: meta.size,
-                modified_us: meta.last_modified.timestamp_micros(),
-            })
-            .map_err(move |error| DerivedError::unavailable("list", base.as_ref(), error))
-            .boxed()
+        match &self.places.new {
+            Some(new) => self.places.home.list().chain(new.list()).boxed(),
+            None => self.places.home.list(),
+        }
     }
 
     async fn fetch(&self, part: &EntryPart) -> Result<Bytes, DerivedError> {
-        let missing = || DerivedError::Missing { location: part.location.clone() };
-        let failed = |error: object_store::Error| match error {
-            object_store::Error::NotFound { .. } => missing(),
-            error => DerivedError::unavailable("read", &part.location, error),
-        };
-        let path = self.path(&part.location).ok_or_else(missing)?;
-        let found = self.objects.get(&path).await.map_err(failed)?;
-        // Before the bytes: a part may have become anything.
-        if found.meta.size != part.bytes {
-            let detail = format!("it has {} bytes instead of {}", found.meta.size, part.bytes);
-            return Err(DerivedError::Damaged { location: part.location.clone(), detail });
-        }
-        found.bytes().await.map_err(failed)
+        let (place, name) = self.places.of(&part.location)?;
+        place.get(name, part).await
+    }
+}
+
+impl Places {
+    fn for_new(&self) -> &Arc<Place> {
+        self.new.as_ref().unwrap_or(&self.home)
     }
 
-    /// `None` for what can not be a location of ours.
-    fn path(&self, location: &str) -> Option<Path> {
-        let relative = Path::parse(location).ok()?;
-        Some(Path::from_iter(self.base.parts().chain(relative.parts()).collect::<Vec<PathPart<'_>>>()))
+    /// The place of a part, and its name there. `Missing` for what can not be a location of ours.
+    fn of<'a>(&self, location: &'a str) -> Result<(Arc<Place>, &'a str), DerivedError> {
+        let missing = || DerivedError::Missing { location: location.to_owned() };
+        let (url, name) = location::split(location).ok_or_else(missing)?;
+        let Some(url) = url else { return Ok((Arc::clone(&self.home), name)) };
+        if let Some(place) = self.elsewhere.read().get(url) {
+            return Ok((Arc::clone(place), name));
+        }
+        let place = Arc::new(place_at(url, &self.stores)?);
+        Ok((Arc::clone(self.elsewhere.write().entry(url.to_owned()).or_insert(place)), name))
     }
+}
+
+/// The place that a URL names; opens no connection.
+fn place_at(text: &str, stores: &ObjectStores) -> Result<Place, DerivedError> {
+    let failed = |error: Arc<dyn std::error::Error + Send + Sync>| DerivedError::Unavailable {
+        attempted: "open",
+        location: text.to_owned(),
+        source: error,
+    };
+    let url = Url::parse(text).map_err(|error| failed(Arc::new(error)))?;
+    if url.scheme() == "file" {
+        let folder = url.to_file_path().map_err(|()| DerivedError::Missing { location: text.to_owned() })?;
+        return Ok(Place::folder(Some(text.to_owned()), folder));
+    }
+    let options = ["aws", "gcp", "azure"].map(|vendor| (format!("{vendor}.max_retries"), MAX_RETRIES.to_owned()));
+    let (_, objects) = stores.with_options(&url, &options.into()).map_err(|error| failed(Arc::new(error)))?;
+    let base = Path::from_url_path(url.path()).map_err(|error| failed(Arc::new(error)))?;
+    Ok(Place::objects(Some(text.to_owned()), objects, base))
+}
+
+/// Makes the folder, and removes what the dead left in it.
+fn make_folder(folder: &Folder) -> Result<(), DerivedError> {
+    let failed = |error| DerivedError::unavailable("open", &folder.display().to_string(), error);
+    std::fs::create_dir_all(folder).map_err(failed)?;
+    local::sweep_staged(folder, local::STAGED_AGE);
+    Ok(())
+}
+
+/// The rows in the bytes of a part, after everything about them was checked.
+pub(crate) async fn decode_part(
+    bytes: Bytes,
+    part: &EntryPart,
+    key: &Fingerprint,
+    ordinal: usize,
+    types: &Schema,
+) -> Result<Vec<RecordBatch>, DerivedError> {
+    let (wanted, key, types, n_bytes) = (part.clone(), *key, types.clone(), bytes.len());
+    checked(part, n_bytes, move || part::decode(&bytes, &wanted, &key, ordinal, &types)).await
 }
 
 /// What `check` says of a part; large ones are checked on a thread that may take its time.
@@ -238,14 +335,11 @@ async fn checked<T: Send + 'static>(
     outcome.map_err(|detail| DerivedError::Damaged { location: part.location.clone(), detail })
 }
 
-/// A name that no one else uses.
-fn new_location(key: &Fingerprint) -> String {
-    let bytes = key.as_bytes();
-    format!("{:02x}/{:02x}/{}.arrow", bytes[0], bytes[1], Uuid::now_v7())
-}
-
 impl fmt::Debug for DerivedStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("DerivedStore").field("objects", &self.objects.to_string()).field("base", &self.base).finish()
+        f.debug_struct("DerivedStore").field("new parts", &self.places.for_new().to_string()).finish()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -14,7 +14,7 @@ use datafusion::common::Result;
 use datafusion::execution::SendableRecordBatchStream;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use futures::stream::{self, BoxStream};
-use nectarine_catalog::{CacheEntry, EntryKind, Fingerprint};
+use nectarine_catalog::{CacheEntry, EntryKind, Fingerprint, ObjectStores};
 use nectarine_planner::node::PrefixKey;
 use object_store::memory::InMemory;
 use object_store::path::Path;
@@ -23,6 +23,7 @@ use object_store::{
     PutOptions, PutPayload, PutResult,
 };
 
+use super::place::Place;
 use super::{DerivedStore, Finished};
 
 pub(crate) fn key(name: &str) -> Fingerprint {
@@ -35,6 +36,12 @@ pub(crate) fn prefix(name: &str) -> Arc<PrefixKey> {
 
 pub(crate) fn store_over(objects: Arc<dyn ObjectStore>) -> DerivedStore {
     DerivedStore::new(objects, Path::from("home/derived"), 64 << 20)
+}
+
+/// A store that loses patience quickly.
+pub(crate) fn impatient_store(objects: Arc<dyn ObjectStore>) -> DerivedStore {
+    let place = Place::objects(None, objects, Path::from("home/derived")).with_patience(Duration::from_millis(600));
+    DerivedStore::of(place, None, ObjectStores::new(), 64 << 20)
 }
 
 pub(crate) fn memory_store() -> DerivedStore {

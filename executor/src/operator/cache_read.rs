@@ -1,23 +1,26 @@
 //! [`CacheReadOperator`]: the rows of a cache entry.
 //!
 //! ```text
-//!   plan --> prepare_cache_reads: all parts loaded or verified; a fault names the entry --> execute
+//!   plan --> prepare_cache_reads: all parts loaded and verified; a fault names the entry --> execute
 //!                    |
 //!                    +-- fault: the engine drops the entry and plans again
 //! ```
 //!
-//! Small entries are held from `prepare` on, so that executing them can not fail. Larger ones are read through once to
-//! verify them, and again part by part when executed; each part is checked as a whole before its first row leaves.
+//! Everything is held from `prepare` on, see [`Held`], so that executing it does not depend on the store any more: rows that
+//! have left can not be taken back, and the rest of them could not be computed by themselves.
+//! Bounded      preparing takes no longer than computing would have; a store that is silent is given up before.
 //! Order        rows are read in their order, by one partition, unless they are states, whose order means nothing.
 
 use std::fmt;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
+use std::time::Duration;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use datafusion::common::stats::Precision;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::common::{DataFusionError, Result, Statistics, internal_err};
+use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::{EquivalenceProperties, LexOrdering, Partitioning, PhysicalExpr};
 use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType, ReplaceChildrenOptions};
@@ -28,11 +31,13 @@ use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Pla
 use futures::{StreamExt, TryStreamExt, stream};
 use nectarine_catalog::{CacheEntry, EntryKind, Fingerprint};
 use nectarine_planner::node::{CacheReadExec, short};
+use tokio::sync::OnceCell;
 
-use crate::derived::{DerivedError, DerivedStore, relabel};
+use super::held::Held;
+use crate::derived::{DerivedError, DerivedStore};
 
-/// Stored bytes up to which an entry is held in memory between `prepare` and its end.
-const HELD_BYTES_MAX: u64 = 32 << 20;
+/// Reading may always take this long, also where computing took no time.
+const PATIENCE_MIN: Duration = Duration::from_secs(10);
 
 /// Parts that are read ahead of the one whose rows are given out.
 const PARTS_AHEAD: usize = 2;
@@ -69,7 +74,7 @@ pub struct CacheReadOperator {
     store: DerivedStore,
     /// Parts per partition.
     groups: Vec<std::ops::Range<usize>>,
-    held: Arc<OnceLock<Vec<Vec<RecordBatch>>>>,
+    pub(super) held: Arc<OnceCell<Held>>,
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,
 }
@@ -105,37 +110,25 @@ impl CacheReadOperator {
         &self.entry
     }
 
-    /// Makes sure that the whole entry is there and undamaged.
-    pub async fn prepare(&self) -> Result<(), EntryFault> {
-        if self.held.get().is_some() {
-            return Ok(());
-        }
-        let fault = |error| EntryFault { key: self.entry.key, error };
+    /// Makes sure that the whole entry is there and undamaged, and stays so.
+    pub async fn prepare(&self, runtime: &RuntimeEnv) -> Result<(), EntryFault> {
+        self.held(runtime).await.map(|_| ())
+    }
+
+    async fn held(&self, runtime: &RuntimeEnv) -> Result<&Held, EntryFault> {
         let schema = self.schema();
-        let rows: u64 = self.entry.parts.iter().map(|part| part.rows).sum();
-        if rows != self.entry.rows {
-            let detail = format!("its parts have {rows} rows instead of {}", self.entry.rows);
-            return Err(fault(DerivedError::Damaged { location: self.entry.key.to_string(), detail }));
-        }
-        if self.entry.bytes <= HELD_BYTES_MAX {
-            let loaded = self.store.load(&self.entry, &schema).await.map_err(fault)?;
-            let named = loaded.batches.iter().zip(&self.entry.parts).map(|(batches, part)| {
-                batches.iter().map(|batch| named(batch, &schema, &part.location)).collect::<Result<Vec<_>, _>>()
-            });
-            let named = named.collect::<Result<Vec<_>, _>>().map_err(fault)?;
-            // Whoever was faster loaded the same.
-            let _ = self.held.set(named);
-        } else {
-            for (ordinal, part) in self.entry.parts.iter().enumerate() {
-                self.store.verify_part(part, &self.entry.key, ordinal, &schema).await.map_err(fault)?;
-            }
-        }
-        Ok(())
+        let hold = || async {
+            let patience = PATIENCE_MIN.max(Duration::from_micros(self.entry.cost_us));
+            let held = Held::new(&self.entry, &self.store, &schema, runtime);
+            let held = tokio::time::timeout(patience, held).await;
+            held.unwrap_or_else(|late| Err(DerivedError::unavailable("read", &self.entry.key.to_string(), late)))
+        };
+        self.held.get_or_try_init(hold).await.map_err(|error| EntryFault { key: self.entry.key, error })
     }
 }
 
 /// Prepares every read of an entry in a plan; to be called after planning and before execution.
-pub async fn prepare_cache_reads(plan: &Arc<dyn ExecutionPlan>) -> Result<(), EntryFault> {
+pub async fn prepare_cache_reads(plan: &Arc<dyn ExecutionPlan>, runtime: &RuntimeEnv) -> Result<(), EntryFault> {
     let mut reads = vec![];
     // The closure does not fail.
     let _ = plan.apply(|node| {
@@ -145,7 +138,7 @@ pub async fn prepare_cache_reads(plan: &Arc<dyn ExecutionPlan>) -> Result<(), En
         Ok(TreeNodeRecursion::Continue)
     });
     for read in reads {
-        read.prepare().await?;
+        read.prepare(runtime).await?;
     }
     Ok(())
 }
@@ -153,11 +146,6 @@ pub async fn prepare_cache_reads(plan: &Arc<dyn ExecutionPlan>) -> Result<(), En
 /// `n_parts` in `n` groups of neighbours, none empty unless there are no parts.
 fn spread(n_parts: usize, n: usize) -> Vec<std::ops::Range<usize>> {
     (0..n).map(|group| group * n_parts / n..(group + 1) * n_parts / n).collect()
-}
-
-fn named(batch: &RecordBatch, schema: &SchemaRef, location: &str) -> Result<RecordBatch, DerivedError> {
-    relabel(batch, schema)
-        .map_err(|error| DerivedError::Damaged { location: location.to_owned(), detail: error.to_string() })
 }
 
 /// The batch in pieces of at most `rows` rows.
@@ -246,7 +234,7 @@ impl ExecutionPlan for CacheReadOperator {
         let schema = self.schema();
         let read = self.clone();
         let batches = stream::iter(group)
-            .map(move |ordinal| read.clone().part(ordinal))
+            .map(move |ordinal| read.clone().part(ordinal, context.runtime_env()))
             .buffered(PARTS_AHEAD)
             .map_ok(move |batches| {
                 stream::iter(batches)
@@ -260,19 +248,11 @@ impl ExecutionPlan for CacheReadOperator {
 }
 
 impl CacheReadOperator {
-    /// The rows of one part, held or read now.
-    async fn part(self, ordinal: usize) -> Result<Vec<RecordBatch>> {
-        if let Some(batches) = self.held.get().and_then(|held| held.get(ordinal)) {
-            return Ok(batches.clone());
-        }
-        let Some(part) = self.entry.parts.get(ordinal) else {
-            return internal_err!("part {ordinal} of {}", self.entry.parts.len());
-        };
-        let schema = self.schema();
-        let read = self.store.read_part(part, &self.entry.key, ordinal, &schema).await;
-        let batches = read.and_then(|batches| {
-            batches.iter().map(|batch| named(batch, &schema, &part.location)).collect::<Result<Vec<_>, _>>()
-        });
-        batches.map_err(|error| DataFusionError::External(Box::new(EntryFault { key: self.entry.key, error })))
+    /// The rows of one part. Whoever did not prepare it waits for all others here.
+    async fn part(self, ordinal: usize, runtime: Arc<RuntimeEnv>) -> Result<Vec<RecordBatch>> {
+        let fault = |fault: EntryFault| DataFusionError::External(Box::new(fault));
+        let held = self.held(&runtime).await.map_err(fault)?;
+        let part = held.part(&self.entry, ordinal, &self.schema()).await;
+        part.map_err(|error| fault(EntryFault { key: self.entry.key, error }))
     }
 }

@@ -426,7 +426,7 @@ async fn an_ordered_answer_comes_back_in_order() {
         let plan = session.plan(sql).await;
         let shown = displayable(plan.as_ref()).indent(false).to_string();
         assert!(shown.contains("CacheReadExec: entry=") && !shown.contains("DataSource"), "{shown}");
-        prepare_cache_reads(&plan).await.unwrap();
+        prepare_cache_reads(&plan, &RuntimeEnv::default()).await.unwrap();
         let read = collect(Arc::clone(&plan), session.context.task_ctx()).await.unwrap();
         assert_eq!(text(&read), text(&expected));
         assert!(read.iter().all(|batch| batch.num_rows() <= 128));
@@ -467,7 +467,7 @@ async fn an_empty_entry_has_no_rows() {
     let (store, entry) = numbers_entry(Arc::new(InMemory::new()), EntryKind::Rows).await;
     let entry = CacheEntry { parts: vec![], rows: 0, bytes: 0, ..entry.as_ref().clone() };
     let read = CacheReadOperator::new(Arc::new(entry), store, number_schema(), None, 4);
-    read.prepare().await.unwrap();
+    read.prepare(&RuntimeEnv::default()).await.unwrap();
     assert_eq!(collect(Arc::new(read), SessionContext::new().task_ctx()).await.unwrap().len(), 0);
 }
 
@@ -478,18 +478,18 @@ async fn a_faulty_entry_is_named_before_anything_runs() {
     let read = |entry: &Arc<CacheEntry>| -> Plan {
         Arc::new(CacheReadOperator::new(Arc::clone(entry), store.clone(), number_schema(), None, 4))
     };
-    prepare_cache_reads(&read(&entry)).await.unwrap();
+    prepare_cache_reads(&read(&entry), &RuntimeEnv::default()).await.unwrap();
     store.forget(&entry.key);
 
     // One that is too large to be held is verified first and read when it runs.
     let large = Arc::new(CacheEntry { bytes: 1 << 40, ..entry.as_ref().clone() });
     let plan = read(&large);
-    prepare_cache_reads(&plan).await.unwrap();
+    prepare_cache_reads(&plan, &RuntimeEnv::default()).await.unwrap();
     let rows = collect(plan, SessionContext::new().task_ctx()).await.unwrap();
     assert_eq!(concat_batches(&number_schema(), &rows).unwrap(), numbers(0..10_000));
 
     let wrong_sum = Arc::new(CacheEntry { rows: entry.rows + 1, ..entry.as_ref().clone() });
-    assert!(prepare_cache_reads(&read(&wrong_sum)).await.is_err());
+    assert!(prepare_cache_reads(&read(&wrong_sum), &RuntimeEnv::default()).await.is_err());
 
     let last = entry.parts.last().unwrap();
     let path = Path::from(format!("home/derived/{}", last.location));
@@ -497,11 +497,11 @@ async fn a_faulty_entry_is_named_before_anything_runs() {
     let mut flipped = good.to_vec();
     flipped[good.len() / 2] ^= 1;
     objects.put(&path, flipped.into()).await.unwrap();
-    let fault = prepare_cache_reads(&read(&entry)).await.unwrap_err();
+    let fault = prepare_cache_reads(&read(&entry), &RuntimeEnv::default()).await.unwrap_err();
     assert_eq!(fault.key, entry.key);
     assert!(matches!(fault.error, DerivedError::Damaged { .. }), "{fault:?}");
     assert!(fault.error.is_lost());
-    let fault = prepare_cache_reads(&read(&large)).await.unwrap_err();
+    let fault = prepare_cache_reads(&read(&large), &RuntimeEnv::default()).await.unwrap_err();
     assert!(matches!(fault.error, DerivedError::Damaged { .. }), "{fault:?}");
     // Whoever executes without preparing learns it from the error.
     let error = collect(read(&entry), SessionContext::new().task_ctx()).await.unwrap_err();
@@ -510,12 +510,12 @@ async fn a_faulty_entry_is_named_before_anything_runs() {
     assert!(EntryFault::find(&wrapped).is_some());
 
     objects.delete(&path).await.unwrap();
-    let fault = prepare_cache_reads(&read(&entry)).await.unwrap_err();
+    let fault = prepare_cache_reads(&read(&entry), &RuntimeEnv::default()).await.unwrap_err();
     assert!(matches!(fault.error, DerivedError::Missing { .. }), "{fault:?}");
     // What is held can go from the store.
     objects.put(&path, good.into()).await.unwrap();
     let held = read(&entry);
-    prepare_cache_reads(&held).await.unwrap();
+    prepare_cache_reads(&held, &RuntimeEnv::default()).await.unwrap();
     store.delete(&entry.parts).await.unwrap();
     let rows = collect(held, SessionContext::new().task_ctx()).await.unwrap();
     assert_eq!(rows.iter().map(RecordBatch::num_rows).sum::<usize>(), 10_000);

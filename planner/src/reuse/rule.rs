@@ -255,7 +255,9 @@ impl Rewrite<'_> {
         // A root that only renames has the key of what lies below it.
         let is_root_key = self.findings.root.as_ref().is_ok_and(|root| root.key == prefix.key);
         let Some(inquiry) = self.inquiries.get(&prefix.key) else { return false };
-        let is_new = inquiry.found.is_none() || !self.context.mode.reads();
+        // One that could not be read is replaced.
+        let is_banned = self.context.banned.contains(&prefix.key);
+        let is_new = inquiry.found.is_none() || is_banned || !self.context.mode.reads();
         let admitted = match self.context.mode {
             ReuseMode::Check => inquiry.found.is_some(),
             _ => self.context.policy.admits(prefix.kind, inquiry, place.parent_lookups),

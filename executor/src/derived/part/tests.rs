@@ -22,7 +22,7 @@ fn round_trip(batches: &[RecordBatch]) -> (Vec<RecordBatch>, u64) {
     assert_eq!(unstorable(&schema), None);
     let encoded = encode(&key("k"), 3, &schema, batches).unwrap();
     let part = part_of(&encoded);
-    verify(&encoded.bytes, &part, &key("k"), 3, &schema).unwrap();
+    verify(&encoded.bytes, &part, &key("k"), 3, Some(&schema)).unwrap();
     let back = decode(&encoded.bytes, &part, &key("k"), 3, &schema).unwrap();
     let back: Vec<_> = back.iter().map(|batch| relabel(batch, &schema).unwrap()).collect();
     (back, part.bytes)

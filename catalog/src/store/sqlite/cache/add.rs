@@ -11,7 +11,7 @@ use super::super::lane::Lane;
 use super::summary::Summary;
 use super::{BATCH, among, drop, is_common, next_version};
 use crate::cache::{AddedEntries, CacheEntry, ProgramRecord};
-use crate::{Fingerprint, FingerprintBuilder};
+use crate::{Fingerprint, FingerprintBuilder, fail_point};
 
 pub(in super::super) async fn add(
     lane: &mut Lane,
@@ -36,7 +36,9 @@ pub(in super::super) async fn add(
         note.rollback().await?;
         return Ok(AddedEntries { version: None, added });
     }
+    fail_point("commit_begun");
     note.commit().await?;
+    fail_point("commit_done");
     Ok(AddedEntries { version: Some(version), added })
 }
 

@@ -8,8 +8,8 @@ use sqlx::{QueryBuilder, Row, Sqlite};
 use super::super::fault::Fault;
 use super::super::lane::Lane;
 use super::{BATCH, among, among_values, is_common, next_version, read};
-use crate::Fingerprint;
 use crate::cache::{DroppedEntries, EntryPart};
+use crate::{Fingerprint, fail_point};
 
 pub(in super::super) async fn drop(
     lane: &mut Lane,
@@ -43,7 +43,9 @@ pub(in super::super) async fn drop(
     parts.retain(|location, _| !referenced.contains(location));
     delete_unused_inputs(&mut note, &inputs.into_iter().collect::<Vec<_>>()).await?;
     forget(&mut note, remember).await?;
+    fail_point("drop_begun");
     note.commit().await?;
+    fail_point("drop_done");
     Ok(DroppedEntries { version: Some(version), keys: dropped, parts: parts.into_values().collect() })
 }
 
