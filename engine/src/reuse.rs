@@ -10,6 +10,7 @@
 //!   in_flight  the same query at the same time is computed once
 //!   fast_path  the same text over the same snapshot is not planned again
 //!   receipt    what an answer used and saved
+//!   salt       what settings mean for fingerprints, worked out once
 //!   explain    EXPLAIN REUSE
 //! ```
 //!
@@ -24,6 +25,7 @@ mod keeping;
 mod late;
 mod oracle;
 mod receipt;
+mod salt;
 mod statement;
 
 use std::sync::Arc;
@@ -43,6 +45,7 @@ pub(crate) use self::keeping::Keeping;
 pub(crate) use self::oracle::Oracle;
 pub(crate) use self::receipt::ReceiptSlot;
 pub use self::receipt::{Receipt, Reused};
+pub(crate) use self::salt::Salts;
 pub(crate) use self::statement::StatementReuse;
 
 use crate::home::Home;
@@ -57,6 +60,7 @@ pub(crate) struct Reuse {
     pub(crate) built_ins: Arc<BuiltIns>,
     pub(crate) in_flight: InFlight,
     pub(crate) fast_path: FastPath,
+    pub(crate) salts: Salts,
 }
 
 impl Reuse {
@@ -73,6 +77,7 @@ impl Reuse {
             built_ins: Arc::new(BuiltIns::default()),
             in_flight: InFlight::default(),
             fast_path: FastPath::default(),
+            salts: Salts::default(),
         })
     }
 

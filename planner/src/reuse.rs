@@ -7,6 +7,7 @@
 //!   admission   which prefixes are worth keeping
 //!   consistent  never one half of a query from the cache and the other computed anew, where that could show
 //!   report      what was found, for EXPLAIN REUSE and system tables
+//!   segments    hits on some of a program's extents, completed
 //!   rule        the physical rule that puts it together
 //! ```
 
@@ -17,12 +18,14 @@ mod context;
 mod oracle;
 mod report;
 mod rule;
+mod segments;
 
 #[cfg(test)]
 mod tests;
 
 pub use self::admission::AdmissionPolicy;
-pub use self::context::{Findings, Hit, Repeated, ReuseContext, ReuseExtension, ReuseMode};
-pub use self::oracle::{CacheOracle, EmptyOracle, Found, Inquiry};
+pub use self::context::{Findings, Hit, Kept, Repeated, ReuseContext, ReuseExtension, ReuseMode};
+pub use self::oracle::{CacheOracle, EmptyOracle, Found, Inquiry, Segment};
 pub use self::report::{PrefixReport, Verdict};
+pub(crate) use self::rule::read_us;
 pub use self::rule::{ReusePrefixes, is_worth_it};

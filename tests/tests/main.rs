@@ -8,6 +8,7 @@ mod invariance;
 mod processes;
 mod reuse;
 mod s3;
+mod segments;
 mod sql;
 mod streams;
 mod tidy;

@@ -9,7 +9,7 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use datafusion::execution::context::SessionState;
 use datafusion::logical_expr::LogicalPlan;
@@ -52,12 +52,13 @@ pub(crate) struct StatementReuse<'a> {
     mode: ReuseMode,
     banned: HashSet<Fingerprint>,
     notices: Vec<Notice>,
+    has_learnt: bool,
 }
 
 impl<'a> StatementReuse<'a> {
     pub(crate) fn new(reuse: &'a Reuse, state: &'a SessionState, catalog: &'a StatementCatalog) -> Result<Self> {
         let mode = reuse_mode(&options(state.config_options()).reuse)?;
-        Ok(Self { reuse, state, catalog, mode, banned: HashSet::new(), notices: vec![] })
+        Ok(Self { reuse, state, catalog, mode, banned: HashSet::new(), notices: vec![], has_learnt: false })
     }
 
     /// Plans a statement. `is_query`: its rows are the answer, and may be kept as such.
@@ -72,7 +73,7 @@ impl<'a> StatementReuse<'a> {
         let mut ran_first = false;
         let mut may_wait = true;
         for _ in 0..TRIES_MAX {
-            let (context, lowering) = self.contexts(counts)?;
+            let (context, lowering, oracle) = self.contexts(counts)?;
             // Planning again for the same statement is not another look-up.
             counts = false;
             let mut state = self.state.clone();
@@ -82,11 +83,14 @@ impl<'a> StatementReuse<'a> {
                 extensions.insert(StatementLowering(Arc::clone(&lowering)));
             }
             let plan = Box::pin(state.create_physical_plan(logical)).await?;
+            if self.learn(&oracle).await {
+                continue;
+            }
             if is_explain {
                 // Shown, not run: nothing is reused.
                 return Ok(Planned { plan, notices: self.notices, findings: None, keeping: None, leader: None });
             }
-            let plan = match lower_reads(plan, self.reuse).await? {
+            let plan = match lower_reads(plan, self.reuse, self.n_partitions()).await? {
                 Ok(plan) => plan,
                 Err(unusable) => {
                     self.give_up(unusable).await;
@@ -128,7 +132,8 @@ impl<'a> StatementReuse<'a> {
                     }
                 }
                 if is_kept {
-                    keeping.keep_root(root, self.limits()?);
+                    let reused = findings.hits.iter().map(|hit| hit.found.cost_us).sum();
+                    keeping.keep_root(root, Duration::from_micros(reused), self.limits()?);
                 }
             }
             let keeping = (!keeping.is_empty()).then_some(keeping);
@@ -138,13 +143,17 @@ impl<'a> StatementReuse<'a> {
     }
 
     /// What planning would find, without a trace.
-    pub(crate) async fn explain(self, logical: &LogicalPlan) -> Result<Option<Findings>> {
+    pub(crate) async fn explain(mut self, logical: &LogicalPlan) -> Result<Option<Findings>> {
         self.reuse.refresh().await;
-        let (context, _) = self.contexts(false)?;
-        let mut state = self.state.clone();
-        state.config_mut().options_mut().extensions.insert(ReuseExtension(Some(Arc::clone(&context))));
-        Box::pin(state.create_physical_plan(logical)).await?;
-        Ok(context.take_findings())
+        loop {
+            let (context, _, oracle) = self.contexts(false)?;
+            let mut state = self.state.clone();
+            state.config_mut().options_mut().extensions.insert(ReuseExtension(Some(Arc::clone(&context))));
+            Box::pin(state.create_physical_plan(logical)).await?;
+            if !self.learn(&oracle).await {
+                return Ok(context.take_findings());
+            }
+        }
     }
 
     /// Computes what the plan needs more than once, so that it can be read. `false` if nothing came of it.
@@ -152,16 +161,22 @@ impl<'a> StatementReuse<'a> {
         let mut n_kept = 0;
         for Repeated { prefix, plan } in repeated {
             let started = Instant::now();
-            // Without the extensions of the statement: what runs here is the prefix and nothing else.
+            // With extensions of its own: what runs here is the prefix and nothing else.
+            let (context, lowering, _) = self.contexts(false)?;
             let mut state = state.clone();
             let extensions = &mut state.config_mut().options_mut().extensions;
-            extensions.insert(ReuseExtension(None));
-            let lowering = Lowering::new(self.reuse.store.clone(), [], self.limits()?);
-            extensions.insert(StatementLowering(Arc::new(lowering)));
+            extensions.insert(ReuseExtension(Some(Arc::clone(&context))));
+            extensions.insert(StatementLowering(Arc::clone(&lowering)));
             let planner = DefaultPhysicalPlanner::default();
             let plan = planner.optimize_physical_plan(Arc::clone(plan), &state, |_, _| {})?;
-            let mut keeping = Keeping::of(self.reuse.clone(), self.mode);
-            keeping.keep_root(prefix, self.limits()?);
+            let (Ok(plan), Some(findings)) =
+                (lower_reads(plan, self.reuse, self.n_partitions()).await?, context.take_findings())
+            else {
+                return Ok(n_kept > 0);
+            };
+            let reused = findings.hits.iter().map(|hit| hit.found.cost_us).sum();
+            let mut keeping = Keeping::new(self.reuse.clone(), self.mode, &lowering, &findings);
+            keeping.keep_root(prefix, Duration::from_micros(reused), self.limits()?);
             let mut rows = keeping.tee(execute_stream(plan, state.task_ctx())?);
             while let Some(batch) = rows.next().await {
                 if let Err(error) = batch {
@@ -182,24 +197,46 @@ impl<'a> StatementReuse<'a> {
         Ok(Planned { plan, notices: self.notices, findings: None, keeping: None, leader: None })
     }
 
-    fn contexts(&self, counts: bool) -> Result<(Arc<ReuseContext>, Arc<Lowering>)> {
+    /// Reads the extents of entries that planning would have liked to look at; `true` if it is worth planning again.
+    async fn learn(&mut self, oracle: &Oracle) -> bool {
+        let unknown = oracle.take_unknown();
+        // Once: lists that do not fit into memory together must not keep a statement from running.
+        if unknown.is_empty() || std::mem::replace(&mut self.has_learnt, true) {
+            return false;
+        }
+        match self.reuse.cache.load_inputs(&unknown).await {
+            Ok(()) => true,
+            Err(error) => {
+                tracing::warn!(%error, "cannot read the extents of cache entries");
+                false
+            }
+        }
+    }
+
+    fn contexts(&self, counts: bool) -> Result<(Arc<ReuseContext>, Arc<Lowering>, Arc<Oracle>)> {
+        let oracle = Arc::new(Oracle::new(self.reuse.cache.clone()));
         let ours = options(self.state.config_options());
         let context = ReuseContext::new(
             self.mode,
-            Arc::new(Oracle(self.reuse.cache.clone())),
+            Arc::clone(&oracle) as _,
             Arc::clone(&self.reuse.built_ins),
             AdmissionPolicy { threshold: ours.cache_threshold as u64, eager: true },
             self.banned.clone(),
             counts,
         );
+        let context = context.with_salt(self.reuse.salts.of(self.state.config_options()));
         let lowering = Lowering::new(self.reuse.store.clone(), [], self.limits()?);
-        Ok((Arc::new(context), Arc::new(lowering)))
+        Ok((Arc::new(context), Arc::new(lowering), oracle))
     }
 
     fn limits(&self) -> Result<RecordingLimits> {
         let ours = options(self.state.config_options());
         let max_bytes = parse_size("nectarine.cache.entry_limit", &ours.cache_entry_limit, machine::memory_bytes())?;
         Ok(RecordingLimits { max_bytes, ..RecordingLimits::default() })
+    }
+
+    fn n_partitions(&self) -> usize {
+        self.state.config_options().execution.target_partitions
     }
 
     async fn give_up(&mut self, unusable: Unusable) {
