@@ -35,8 +35,8 @@ mod text;
 mod tracker;
 
 pub use cache::{
-    AddedEntries, CacheChange, CacheChanges, CacheEntry, DESCRIPTION_BYTES_MAX, DroppedEntries, EntryKind, EntryPart,
-    EntrySummary, Inquiry, LookupCount, ProgramRecord, Totals, UseCount, ViewCache,
+    AddedEntries, CacheChange, CacheChanges, CacheEntry, DESCRIPTION_BYTES_MAX, DroppedEntries, EntryInputs, EntryKind,
+    EntryPart, EntrySummary, Inquiry, LookupCount, ProgramRecord, Totals, UseCount, ViewCache,
 };
 pub use error::{CatalogError, Result};
 pub use extent::{ByteRange, Extent};

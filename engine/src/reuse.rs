@@ -13,6 +13,7 @@
 //!   fast_path  the same text over the same snapshot is not planned again
 //!   receipt    what an answer used and saved
 //!   lookups    what a statement asked for, for the query log
+//!   salt       what settings mean for fingerprints, worked out once
 //!   explain    EXPLAIN REUSE
 //!   changed    which inputs of a program are others than an entry's
 //!   nearest    the entry that a prefix is most like
@@ -34,6 +35,7 @@ mod nearest;
 mod oracle;
 mod place;
 mod receipt;
+mod salt;
 mod statement;
 
 use std::sync::Arc;
@@ -55,6 +57,7 @@ pub(crate) use self::lookups::{answered, lookups};
 pub(crate) use self::oracle::Oracle;
 pub(crate) use self::receipt::ReceiptSlot;
 pub use self::receipt::{Receipt, Reused};
+pub(crate) use self::salt::Salts;
 pub(crate) use self::statement::StatementReuse;
 
 use crate::home::Home;
@@ -70,6 +73,7 @@ pub(crate) struct Reuse {
     pub(crate) in_flight: InFlight,
     pub(crate) fast_path: FastPath,
     pub(crate) background: Background,
+    pub(crate) salts: Salts,
 }
 
 impl Reuse {
@@ -97,6 +101,7 @@ impl Reuse {
             in_flight: InFlight::default(),
             fast_path: FastPath::default(),
             background: Background::default(),
+            salts: Salts::default(),
         })
     }
 

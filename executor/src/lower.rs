@@ -6,6 +6,7 @@
 //!     ExtentScanExec: extents=3            DataSourceExec: file_groups={..}
 //!     CacheReadExec: entry=1a2b..          CacheReadOperator, if the statement may read that entry
 //!     AddEntryExec: entry=3c4d..           AddEntryOperator, or its input alone where nothing is recorded
+//!     MergeGroupsExec                      AggregateExec: mode=PartialReduce over GatherGroupsExec
 //! ```
 //!
 //! Runs first of all physical rules, so that every later one (statistics, pushdowns, repartitioning) sees stock nodes.
@@ -25,10 +26,10 @@ use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
-use nectarine_planner::node::{AddEntryExec, CacheReadExec, ExtentScanExec};
+use nectarine_planner::node::{AddEntryExec, CacheReadExec, ExtentScanExec, MergeGroupsExec};
 
 pub use self::context::{Lowering, StatementLowering};
-use crate::operator::{AddEntryOperator, CacheReadOperator};
+use crate::operator::{AddEntryOperator, CacheReadOperator, merge_groups};
 use crate::scan::file_scan;
 
 /// The rule; it needs the runtime's object stores and its cache of Parquet footers.
@@ -58,6 +59,9 @@ impl PhysicalOptimizerRule for LowerExtentScans {
             }
             if let Some(mark) = node.downcast_ref::<AddEntryExec>() {
                 return Ok(Transformed::yes(lower_add_entry(mark, lowering)));
+            }
+            if let Some(mark) = node.downcast_ref::<MergeGroupsExec>() {
+                return Ok(Transformed::yes(merge_groups(mark)?));
             }
             let read = node.downcast_ref::<CacheReadExec>();
             match read.and_then(|read| lower_cache_read(read, lowering?, config)) {

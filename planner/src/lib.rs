@@ -7,6 +7,7 @@
 //!   function   functions written in SQL, inlined
 //!   canonical  the normal form of plans and their fingerprints
 //!   reuse      the rule that reads what was computed before
+//!   segment    results over some of today's extents, and what completes them
 //!   node       plan nodes that say what, not how; executor lowers them
 //! ```
 //!
@@ -19,6 +20,7 @@ pub mod node;
 mod provider;
 mod prune;
 pub mod reuse;
+mod segment;
 pub mod sql;
 
 pub use error::{PlannerError, Result};

@@ -3,9 +3,11 @@
 mod add_entry;
 mod cache_read;
 mod extent_scan;
+mod merge_groups;
 mod units;
 
 pub use add_entry::{AddEntryExec, PrefixKey};
 pub use cache_read::CacheReadExec;
 pub use extent_scan::{ExtentScanExec, Reading};
+pub use merge_groups::MergeGroupsExec;
 pub use units::{short, size, time};

@@ -8,6 +8,7 @@
 //!   consistent  never one half of a query from the cache and the other computed anew, where that could show
 //!   report      what was found, for EXPLAIN REUSE
 //!   lookup      what was asked for, for system tables
+//!   segments    hits on some of a program's extents, completed
 //!   rule        the physical rule that puts it together
 //! ```
 
@@ -19,13 +20,15 @@ mod lookup;
 mod oracle;
 mod report;
 mod rule;
+mod segments;
 
 #[cfg(test)]
 mod tests;
 
 pub use self::admission::AdmissionPolicy;
-pub use self::context::{Findings, Hit, Repeated, ReuseContext, ReuseExtension, ReuseMode};
+pub use self::context::{Findings, Hit, Kept, Repeated, ReuseContext, ReuseExtension, ReuseMode};
 pub use self::lookup::Lookup;
-pub use self::oracle::{CacheOracle, EmptyOracle, Found, Inquiry};
+pub use self::oracle::{CacheOracle, EmptyOracle, Found, Inquiry, Segment};
 pub use self::report::{PrefixReport, Verdict};
+pub(crate) use self::rule::read_us;
 pub use self::rule::{ReusePrefixes, is_worth_it};

@@ -11,6 +11,7 @@ mod processes;
 mod reuse;
 mod s3;
 mod s3_cache;
+mod segments;
 mod sql;
 mod streams;
 mod tidy;

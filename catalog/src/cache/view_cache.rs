@@ -19,6 +19,7 @@ use parking_lot::{Mutex, RwLock};
 
 use super::counts::{LOOKUPS_KEPT, Lookups, Uses};
 use super::index::{DROPPED_KEPT, Index};
+use super::inputs::{EntryInputs, KnownInputs};
 use super::{CacheChange, CacheEntry, EntryPart, EntrySummary, ProgramRecord, UseCount, bounded};
 use crate::store::MetadataStore;
 use crate::{CatalogError, Clock, Fingerprint, Result, SystemClock};
@@ -37,6 +38,7 @@ pub(super) struct Inner {
     pub(super) index: RwLock<Index>,
     uses: Mutex<Uses>,
     pub(super) lookups: Mutex<Lookups>,
+    inputs: KnownInputs,
     /// Held while changes are read, so that they are applied in the order of their versions.
     refreshing: tokio::sync::Mutex<()>,
     /// Held while counts are written down.
@@ -89,6 +91,7 @@ impl ViewCache {
             index: RwLock::new(index),
             uses: Mutex::default(),
             lookups: Mutex::new(lookups),
+            inputs: KnownInputs::default(),
             refreshing: tokio::sync::Mutex::default(),
             flushing: tokio::sync::Mutex::default(),
         };
@@ -178,6 +181,21 @@ impl ViewCache {
         entries
     }
 
+    /// The extents of an entry, if they are in memory; else [`Self::load_inputs`] brings them there.
+    pub fn inputs(&self, key: &Fingerprint) -> Option<EntryInputs> {
+        self.inner.inputs.get(key)
+    }
+
+    /// Reads the extents of entries into memory. Those that cannot be read stay unknown.
+    pub async fn load_inputs(&self, keys: &[Fingerprint]) -> Result<()> {
+        for key in keys {
+            if let Ok(Some(entry)) = self.inner.store.cache_entry(key).await {
+                self.inner.inputs.put(*key, &entry.inputs);
+            }
+        }
+        Ok(())
+    }
+
     /// All entries, in no order.
     pub fn entries(&self) -> Vec<EntrySummary> {
         let mut entries: Vec<_> = self.inner.index.read().entries().collect();
@@ -245,6 +263,7 @@ impl ViewCache {
             let added = entries.iter().zip(&outcome.added).filter(|(_, added)| **added);
             let changes = added.map(|((entry, _), _)| CacheChange::Entry { summary: entry.summary(), version });
             self.inner.index.write().apply_own(version, changes);
+            entries.iter().for_each(|(entry, _)| self.inner.inputs.put(entry.key, &entry.inputs));
         }
         Ok(outcome.added)
     }

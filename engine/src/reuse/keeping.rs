@@ -11,7 +11,7 @@ use std::time::Duration;
 use datafusion::execution::SendableRecordBatchStream;
 use nectarine_catalog::{CacheEntry, EntryKind, Fingerprint, ProgramRecord, fail_point};
 use nectarine_executor::{Finished, Lowering, Recording, RecordingLimits};
-use nectarine_planner::canonical::Prefix;
+use nectarine_planner::canonical::{Prefix, PrefixKind};
 use nectarine_planner::node::PrefixKey;
 use nectarine_planner::reuse::{Findings, Found, ReuseMode, is_worth_it};
 
@@ -25,6 +25,8 @@ use crate::statement::StatementCatalog;
 struct Kept {
     prefix: Prefix,
     recording: Arc<Recording>,
+    /// What computing the entries took that it is made from.
+    reused: Duration,
 }
 
 /// What one statement records.
@@ -43,21 +45,22 @@ impl Keeping {
     pub(super) fn new(reuse: Reuse, mode: ReuseMode, lowering: &Lowering, findings: &Findings) -> Self {
         let recordings = lowering.recordings();
         let kept = recordings.into_iter().filter_map(|recording| {
-            let prefix = findings.kept.get(recording.prefix().ordinal)?.clone();
-            Some(Kept { prefix, recording })
+            let kept = findings.kept.get(recording.prefix().ordinal)?;
+            let reused = Duration::from_micros(kept.reused_us);
+            Some(Kept { prefix: kept.prefix.clone(), recording, reused })
         });
         Self { below: kept.collect(), ..Self::of(reuse, mode) }
     }
 
     /// Keeps nothing yet.
-    pub(super) fn of(reuse: Reuse, mode: ReuseMode) -> Self {
+    fn of(reuse: Reuse, mode: ReuseMode) -> Self {
         Self { reuse, mode, below: vec![], root: None, replaced: HashSet::new(), description: String::new() }
     }
 
-    pub(super) fn keep_root(&mut self, root: &Prefix, limits: RecordingLimits) {
+    pub(super) fn keep_root(&mut self, root: &Prefix, reused: Duration, limits: RecordingLimits) {
         let key = PrefixKey { key: root.key, program: root.program, ordinal: usize::MAX };
         let recording = Recording::new(self.reuse.store.clone(), Arc::new(key), limits);
-        self.root = Some(Kept { prefix: root.clone(), recording });
+        self.root = Some(Kept { prefix: root.clone(), recording, reused });
     }
 
     /// What this statement keeps takes the place of these entries, which it could not use.
@@ -121,7 +124,8 @@ impl Keeping {
                     continue;
                 }
             };
-            let cost = if is_root { elapsed } else { cost_of(&finished, elapsed) };
+            // Made from entries, it cost what they did as well: that is what remaking it would take.
+            let cost = kept.reused + if is_root { elapsed } else { cost_of(&finished, elapsed) };
             let found = Found { rows: finished.rows, bytes: finished.bytes, cost_us: cost.as_micros() as u64 };
             if !is_worth_it(&found) {
                 tracing::debug!(entry = %kept.prefix.key, ?found, "not worth it");
@@ -204,7 +208,7 @@ impl Keeping {
         CacheEntry {
             key: prefix.key,
             program: prefix.program,
-            kind: EntryKind::Rows,
+            kind: if prefix.kind == PrefixKind::States { EntryKind::States } else { EntryKind::Rows },
             parts: finished.parts,
             rows: found.rows,
             bytes: found.bytes,

@@ -31,6 +31,7 @@ pub(super) async fn lower_reads(
     plan: Arc<dyn ExecutionPlan>,
     reuse: &Reuse,
     runtime: &RuntimeEnv,
+    n_partitions: usize,
 ) -> Result<Result<Arc<dyn ExecutionPlan>, Unusable>> {
     let mut marks: HashMap<Fingerprint, Option<Arc<CacheEntry>>> = HashMap::new();
     plan.apply(|node| {
@@ -54,7 +55,8 @@ pub(super) async fn lower_reads(
         .transform_up(|node| {
             let Some(mark) = node.downcast_ref::<CacheReadExec>() else { return Ok(Transformed::no(node)) };
             let Some(Some(entry)) = marks.get(&mark.key()) else { return Ok(Transformed::no(node)) };
-            let operator = CacheReadOperator::new(Arc::clone(entry), reuse.store.clone(), mark.schema(), None, 1);
+            let operator =
+                CacheReadOperator::new(Arc::clone(entry), reuse.store.clone(), mark.schema(), None, n_partitions);
             operators.push(operator.clone());
             Ok(Transformed::yes(Arc::new(operator) as Arc<dyn ExecutionPlan>))
         })

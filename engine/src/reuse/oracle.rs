@@ -1,15 +1,34 @@
 //! [`Oracle`]: the view cache as the planner's rule asks it.
 
-use nectarine_catalog::{Fingerprint, ViewCache};
-use nectarine_planner::reuse::{CacheOracle, Found, Inquiry};
+use nectarine_catalog::{EntryKind, Fingerprint, ViewCache};
+use nectarine_planner::reuse::{CacheOracle, Found, Inquiry, Segment};
+use parking_lot::Mutex;
 
-/// Answers from the view cache's memory.
+/// Entries of one program that are looked at, the youngest first.
+const SEGMENTS_MAX: usize = 1_000;
+
+/// Answers from the view cache's memory. What is not there is noted, for who can wait for it.
 #[derive(Debug)]
-pub(crate) struct Oracle(pub(crate) ViewCache);
+pub(crate) struct Oracle {
+    cache: ViewCache,
+    /// Entries whose extents would have to be read.
+    unknown: Mutex<Vec<Fingerprint>>,
+}
+
+impl Oracle {
+    pub(crate) fn new(cache: ViewCache) -> Self {
+        Self { cache, unknown: Mutex::default() }
+    }
+
+    /// Entries that could not be looked at because their extents are not in memory.
+    pub(crate) fn take_unknown(&self) -> Vec<Fingerprint> {
+        std::mem::take(&mut self.unknown.lock())
+    }
+}
 
 impl CacheOracle for Oracle {
     fn inquire(&self, prefixes: &[(Fingerprint, Fingerprint)], count: bool) -> Vec<Inquiry> {
-        let answers = self.0.inquire(prefixes, count);
+        let answers = self.cache.inquire(prefixes, count);
         let one = |answer: nectarine_catalog::Inquiry| Inquiry {
             found: answer.hit.map(|entry| Found { rows: entry.rows, bytes: entry.bytes, cost_us: entry.cost_us }),
             lookups: answer.lookups,
@@ -17,5 +36,19 @@ impl CacheOracle for Oracle {
             was_dropped: answer.dropped,
         };
         answers.into_iter().map(one).collect()
+    }
+
+    fn segments(&self, program: &Fingerprint, states: bool) -> Vec<Segment> {
+        let kind = if states { EntryKind::States } else { EntryKind::Rows };
+        let entries = self.cache.entries_of(program).into_iter().filter(|entry| entry.kind == kind);
+        let mut segments = vec![];
+        for entry in entries.take(SEGMENTS_MAX) {
+            let found = Found { rows: entry.rows, bytes: entry.bytes, cost_us: entry.cost_us };
+            match self.cache.inputs(&entry.key) {
+                Some(inputs) => segments.push(Segment { key: entry.key, found, inputs }),
+                None => self.unknown.lock().push(entry.key),
+            }
+        }
+        segments
     }
 }

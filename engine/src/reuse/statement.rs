@@ -55,12 +55,13 @@ pub(crate) struct StatementReuse<'a> {
     mode: ReuseMode,
     banned: HashSet<Fingerprint>,
     notices: Vec<Notice>,
+    has_learnt: bool,
 }
 
 impl<'a> StatementReuse<'a> {
     pub(crate) fn new(reuse: &'a Reuse, state: &'a SessionState, catalog: &'a StatementCatalog) -> Result<Self> {
         let mode = reuse_mode(&options(state.config_options()).reuse)?;
-        Ok(Self { reuse, state, catalog, mode, banned: HashSet::new(), notices: vec![] })
+        Ok(Self { reuse, state, catalog, mode, banned: HashSet::new(), notices: vec![], has_learnt: false })
     }
 
     /// Plans a statement. `is_query`: its rows are the answer, and may be kept as such.
@@ -75,7 +76,7 @@ impl<'a> StatementReuse<'a> {
         let mut ran_first = false;
         let mut may_wait = true;
         for _ in 0..TRIES_MAX {
-            let (context, lowering) = self.contexts(counts)?;
+            let (context, lowering, oracle) = self.contexts(counts)?;
             // Planning again for the same statement is not another look-up.
             counts = false;
             let mut state = self.state.clone();
@@ -85,11 +86,14 @@ impl<'a> StatementReuse<'a> {
                 extensions.insert(StatementLowering(Arc::clone(&lowering)));
             }
             let plan = Box::pin(state.create_physical_plan(logical)).await?;
+            if self.learn(&oracle).await {
+                continue;
+            }
             if is_explain {
                 // Shown, not run: nothing is reused.
                 return Ok(Planned { plan, notices: self.notices, findings: None, keeping: None, leader: None });
             }
-            let plan = match lower_reads(plan, self.reuse, self.state.runtime_env()).await? {
+            let plan = match self.lower(plan).await? {
                 Ok(plan) => plan,
                 Err(unusable) => {
                     self.give_up(unusable).await;
@@ -132,7 +136,8 @@ impl<'a> StatementReuse<'a> {
                     }
                 }
                 if is_kept {
-                    keeping.keep_root(root, self.limits()?);
+                    let reused = findings.hits.iter().map(|hit| hit.found.cost_us).sum();
+                    keeping.keep_root(root, Duration::from_micros(reused), self.limits()?);
                 }
             }
             let keeping = (!keeping.is_empty()).then_some(keeping);
@@ -145,11 +150,15 @@ impl<'a> StatementReuse<'a> {
     pub(crate) async fn explain(mut self, logical: &LogicalPlan) -> Result<Option<Findings>> {
         self.reuse.refresh().await;
         for _ in 0..TRIES_MAX {
-            let context = Arc::new(self.context(false)?.explaining());
+            let (context, oracle) = self.context(false)?;
+            let context = Arc::new(context.explaining());
             let mut state = self.state.clone();
             state.config_mut().options_mut().extensions.insert(ReuseExtension(Some(Arc::clone(&context))));
             let plan = Box::pin(state.create_physical_plan(logical)).await?;
-            match lower_reads(plan, self.reuse).await? {
+            if self.learn(&oracle).await {
+                continue;
+            }
+            match self.lower(plan).await? {
                 Ok(_) => return Ok(context.take_findings()),
                 Err(unusable) => _ = self.banned.insert(unusable.key),
             }
@@ -162,17 +171,22 @@ impl<'a> StatementReuse<'a> {
         let mut n_kept = 0;
         for Repeated { prefix, plan } in repeated {
             let started = Instant::now();
-            // Without the extensions of the statement: what runs here is the prefix and nothing else.
+            // With extensions of its own: what runs here is the prefix and nothing else.
+            let (context, lowering, _) = self.contexts(false)?;
             let mut state = state.clone();
             let extensions = &mut state.config_mut().options_mut().extensions;
-            extensions.insert(ReuseExtension(None));
-            let lowering = Lowering::new(self.reuse.store.clone(), [], self.limits()?);
-            extensions.insert(StatementLowering(Arc::new(lowering)));
+            extensions.insert(ReuseExtension(Some(Arc::clone(&context))));
+            extensions.insert(StatementLowering(Arc::clone(&lowering)));
             let planner = DefaultPhysicalPlanner::default();
             let plan = planner.optimize_physical_plan(Arc::clone(plan), &state, |_, _| {})?;
-            let mut keeping = Keeping::of(self.reuse.clone(), self.mode);
+            let (Ok(plan), Some(findings)) = (self.lower(plan).await?, context.take_findings()) else {
+                return Ok(n_kept > 0);
+            };
+            let reused = findings.hits.iter().map(|hit| hit.found.cost_us).sum();
+            let mut keeping = Keeping::new(self.reuse.clone(), self.mode, &lowering, &findings);
             // The statement waits for this one.
-            keeping.keep_root(prefix, RecordingLimits { finish_wait: RUN_FIRST_WAIT, ..self.limits()? });
+            let limits = RecordingLimits { finish_wait: RUN_FIRST_WAIT, ..self.limits()? };
+            keeping.keep_root(prefix, Duration::from_micros(reused), limits);
             let mut rows = keeping.tee(execute_stream(plan, state.task_ctx())?);
             while let Some(batch) = rows.next().await {
                 if let Err(error) = batch {
@@ -193,21 +207,46 @@ impl<'a> StatementReuse<'a> {
         Ok(Planned { plan, notices: self.notices, findings: None, keeping: None, leader: None })
     }
 
-    fn contexts(&self, counts: bool) -> Result<(Arc<ReuseContext>, Arc<Lowering>)> {
-        let lowering = Lowering::new(self.reuse.store.clone(), [], self.limits()?);
-        Ok((Arc::new(self.context(counts)?), Arc::new(lowering)))
+    /// Reads the extents of entries that planning would have liked to look at; `true` if it is worth planning again.
+    async fn learn(&mut self, oracle: &Oracle) -> bool {
+        let unknown = oracle.take_unknown();
+        // Once: lists that do not fit into memory together must not keep a statement from running.
+        if unknown.is_empty() || std::mem::replace(&mut self.has_learnt, true) {
+            return false;
+        }
+        match self.reuse.cache.load_inputs(&unknown).await {
+            Ok(()) => true,
+            Err(error) => {
+                tracing::warn!(%error, "cannot read the extents of cache entries");
+                false
+            }
+        }
     }
 
-    fn context(&self, counts: bool) -> Result<ReuseContext> {
+    /// The plan with its entries loaded, or the entry that is not there.
+    async fn lower(&self, plan: Arc<dyn ExecutionPlan>) -> Result<Result<Arc<dyn ExecutionPlan>, Unusable>> {
+        let n_partitions = self.state.config_options().execution.target_partitions;
+        lower_reads(plan, self.reuse, self.state.runtime_env(), n_partitions).await
+    }
+
+    fn contexts(&self, counts: bool) -> Result<(Arc<ReuseContext>, Arc<Lowering>, Arc<Oracle>)> {
+        let lowering = Lowering::new(self.reuse.store.clone(), [], self.limits()?);
+        let (context, oracle) = self.context(counts)?;
+        Ok((Arc::new(context), Arc::new(lowering), oracle))
+    }
+
+    fn context(&self, counts: bool) -> Result<(ReuseContext, Arc<Oracle>)> {
+        let oracle = Arc::new(Oracle::new(self.reuse.cache.clone()));
         let ours = options(self.state.config_options());
-        Ok(ReuseContext::new(
+        let context = ReuseContext::new(
             self.mode,
-            Arc::new(Oracle(self.reuse.cache.clone())),
+            Arc::clone(&oracle) as _,
             Arc::clone(&self.reuse.built_ins),
             AdmissionPolicy { threshold: ours.cache_threshold as u64, eager: true },
             self.banned.clone(),
             counts,
-        ))
+        );
+        Ok((context.with_salt(self.reuse.salts.of(self.state.config_options())), oracle))
     }
 
     fn limits(&self) -> Result<RecordingLimits> {

@@ -152,7 +152,7 @@ fn encode_subqueries(
 fn own_part(plan: &Arc<dyn ExecutionPlan>, context: &ExprContext<'_>) -> Result<Own, Uncacheable> {
     if let Some(scan) = plan.downcast_ref::<ExtentScanExec>() {
         let input = Input {
-            fingerprint: scan::extents(scan),
+            fingerprint: scan::extents(scan.extents()),
             extents: Arc::clone(scan.extents()),
             table: scan.table().to_string(),
         };
@@ -302,7 +302,8 @@ fn aggregation(aggregate: &AggregateExec, context: &ExprContext<'_>) -> Result<O
         exactness = exactness.max(arguments.map_or(Exactness::Any, |types| exactness_of(function, &types)));
     }
     encoder.bytes(&types::column_types(&ExecutionPlan::schema(aggregate)));
-    Ok(Own { exactness, ..Own::new(encoder, PrefixKind::Aggregate) })
+    let kind = if mode == "partial" || mode == "reduce" { PrefixKind::States } else { PrefixKind::Aggregate };
+    Ok(Own { exactness, ..Own::new(encoder, kind) })
 }
 
 fn windows(

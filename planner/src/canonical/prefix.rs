@@ -15,7 +15,7 @@ use nectarine_catalog::{Extent, Fingerprint};
 
 use super::encoder::{Encoder, Tag};
 use super::expr::ExprContext;
-use super::{BuiltIns, Salt, Uncacheable, node};
+use super::{BuiltIns, Salt, Uncacheable, node, scan};
 
 /// What sort of work the top of a prefix does; admission asks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -28,6 +28,8 @@ pub enum PrefixKind {
     Filter,
     /// Groups.
     Aggregate,
+    /// States of groups: the first half of an aggregate.
+    States,
     /// Two inputs.
     Join,
     /// Window functions.
@@ -91,6 +93,32 @@ pub struct Prefix {
     pub(super) n_scans: usize,
 }
 
+impl Prefix {
+    /// Today's extents of each scan, from the left.
+    pub(crate) fn lists(&self) -> Vec<Arc<[Arc<Extent>]>> {
+        self.inputs[..self.n_scans].iter().map(|input| Arc::clone(&input.extents)).collect()
+    }
+
+    /// The same program over other extents.
+    pub(crate) fn over(&self, lists: &[Arc<[Arc<Extent>]>]) -> Self {
+        let mut prefix = self.clone();
+        for (input, extents) in prefix.inputs[..self.n_scans].iter_mut().zip(lists) {
+            input.fingerprint = scan::extents(extents);
+            input.extents = Arc::clone(extents);
+        }
+        prefix.key = key_of(&self.program, &prefix.inputs[..self.n_scans]);
+        prefix
+    }
+}
+
+/// FP_PD of a program over what its scans read.
+fn key_of(program: &Fingerprint, scans: &[Input]) -> Fingerprint {
+    let mut key = Encoder::new(Tag::Inputs);
+    key.fingerprint(program).number(scans.len() as u64);
+    scans.iter().for_each(|input| _ = key.fingerprint(&input.fingerprint));
+    key.finish()
+}
+
 /// A node of a plan with what is known of the subtree under it.
 #[derive(Debug)]
 pub struct PrefixNode {
@@ -152,10 +180,7 @@ pub(super) fn assemble(parts: Parts, children: &[&Prefix], salt: &Salt) -> Prefi
     let scans = children.iter().flat_map(|child| &child.inputs[..child.n_scans]).cloned();
     let mut inputs: Vec<Input> = own_inputs.into_iter().chain(scans).collect();
     let n_scans = inputs.len();
-    let mut key = Encoder::new(Tag::Inputs);
-    key.fingerprint(&program).number(n_scans as u64);
-    inputs.iter().for_each(|input| _ = key.fingerprint(&input.fingerprint));
-
+    let key = key_of(&program, &inputs);
     inputs.extend(children.iter().flat_map(|child| &child.inputs[child.n_scans..]).cloned());
     inputs.extend(subquery_inputs);
     let mut encoding = Encoder::default();
@@ -163,7 +188,7 @@ pub(super) fn assemble(parts: Parts, children: &[&Prefix], salt: &Salt) -> Prefi
     children.iter().for_each(|child| _ = encoding.bytes(&child.encoding));
     let exactness = children.iter().map(|child| child.exactness).fold(own_exactness, Ord::max);
     Prefix {
-        key: key.finish(),
+        key,
         program,
         kind,
         inputs,

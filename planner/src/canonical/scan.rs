@@ -2,7 +2,9 @@
 //!
 //! A table's name is not part of either: two tables over the same files share what was computed over them.
 
-use nectarine_catalog::{FileFormatKind, Fingerprint, FingerprintBuilder};
+use std::sync::Arc;
+
+use nectarine_catalog::{Extent, FileFormatKind, Fingerprint, FingerprintBuilder};
 
 use crate::node::ExtentScanExec;
 
@@ -51,9 +53,9 @@ pub(super) fn reading(scan: &ExtentScanExec) -> Vec<u8> {
 }
 
 /// Which extents are read, in order.
-pub(super) fn extents(scan: &ExtentScanExec) -> Fingerprint {
+pub(super) fn extents(extents: &[Arc<Extent>]) -> Fingerprint {
     let mut encoder = Encoder::new(Tag::Extents);
-    encoder.number(scan.extents().len() as u64);
-    scan.extents().iter().for_each(|extent| _ = encoder.fingerprint(&extent.fingerprint));
+    encoder.number(extents.len() as u64);
+    extents.iter().for_each(|extent| _ = encoder.fingerprint(&extent.fingerprint));
     encoder.finish()
 }

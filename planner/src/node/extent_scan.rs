@@ -19,7 +19,7 @@ use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::{EquivalenceProperties, Partitioning, PhysicalExpr};
 use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType, ReplaceChildrenOptions};
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
-use nectarine_catalog::{Extent, FileFormatKind, TableName};
+use nectarine_catalog::{Extent, FileFormatKind, TableName, stats};
 
 /// How the bytes of a stream's extents become rows.
 #[derive(Debug, Clone)]
@@ -93,6 +93,12 @@ impl ExtentScanExec {
             Boundedness::Bounded,
         ));
         Ok(Self { table, reading, table_schema, extents, projection, statistics: Arc::new(statistics), properties })
+    }
+
+    /// The same over other extents.
+    pub(crate) fn with_extents(&self, extents: Arc<[Arc<Extent>]>) -> Self {
+        let statistics = stats::merge_total_wide(&extents, &self.table_schema, self.projection.as_deref());
+        Self { extents, statistics: Arc::new(statistics), ..self.clone() }
     }
 
     /// The stream's name, for people.

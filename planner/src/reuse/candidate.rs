@@ -1,7 +1,5 @@
 //! Which prefixes are worth a question.
 
-use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
-
 use crate::canonical::{Exactness, Prefix, PrefixKind, PrefixNode};
 
 /// The node's prefix, if it could be read from the cache or kept.
@@ -18,19 +16,20 @@ pub(super) fn candidate(node: &PrefixNode, is_root: bool) -> Option<&Prefix> {
         return (prefix.kind != PrefixKind::Scan).then_some(prefix);
     }
     let works = match prefix.kind {
-        PrefixKind::Aggregate => !is_half(node),
-        PrefixKind::Join | PrefixKind::Window | PrefixKind::Filter | PrefixKind::Union | PrefixKind::Unnest => true,
-        PrefixKind::Scan | PrefixKind::Projection | PrefixKind::Sort | PrefixKind::Limit | PrefixKind::Constant => {
-            false
-        }
+        PrefixKind::Aggregate
+        | PrefixKind::Join
+        | PrefixKind::Window
+        | PrefixKind::Filter
+        | PrefixKind::Union
+        | PrefixKind::Unnest => true,
+        PrefixKind::States
+        | PrefixKind::Scan
+        | PrefixKind::Projection
+        | PrefixKind::Sort
+        | PrefixKind::Limit
+        | PrefixKind::Constant => false,
     };
     // The statement computes such a subquery anyway, and may come to another value than the entry did.
     let borrows_luck = prefix.borrowed != Exactness::Exact;
     (works && !prefix.ordered && !borrows_luck).then_some(prefix)
-}
-
-/// States of groups, not groups.
-fn is_half(node: &PrefixNode) -> bool {
-    let aggregate = node.plan.downcast_ref::<AggregateExec>();
-    aggregate.is_some_and(|aggregate| matches!(aggregate.mode(), AggregateMode::Partial | AggregateMode::PartialReduce))
 }

@@ -9,13 +9,13 @@ use std::fmt;
 use std::sync::Arc;
 
 use datafusion::common::{Result, plan_err};
-use datafusion::config::{ConfigEntry, ConfigExtension, ExtensionOptions};
+use datafusion::config::{ConfigEntry, ConfigExtension, ConfigOptions, ExtensionOptions};
 use datafusion::physical_plan::ExecutionPlan;
 use nectarine_catalog::Fingerprint;
 use parking_lot::Mutex;
 
 use super::{AdmissionPolicy, CacheOracle, Found, PrefixReport};
-use crate::canonical::{BuiltIns, Prefix, Uncacheable};
+use crate::canonical::{BuiltIns, Prefix, Salt, Uncacheable};
 
 /// What a session wants of the cache.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -67,6 +67,15 @@ pub struct Repeated {
     pub plan: Arc<dyn ExecutionPlan>,
 }
 
+/// A prefix that the plan keeps.
+#[derive(Clone, Debug)]
+pub struct Kept {
+    /// Which, over which extents.
+    pub prefix: Prefix,
+    /// What computing the entries took that it is made from, in microseconds.
+    pub reused_us: u64,
+}
+
 /// What the rule found and decided.
 #[derive(Debug)]
 pub struct Findings {
@@ -75,7 +84,7 @@ pub struct Findings {
     /// Entries that the plan reads.
     pub hits: Vec<Hit>,
     /// Prefixes below the root that the plan keeps, by the ordinal of their AddEntry.
-    pub kept: Vec<Prefix>,
+    pub kept: Vec<Kept>,
     /// Groups that the plan would compute more than once: run them first, and both read the result.
     pub repeated: Vec<Repeated>,
     /// One line for each node that was looked at.
@@ -105,6 +114,8 @@ pub struct ReuseContext {
     pub counts: bool,
     /// Whether somebody wants to know all about each prefix.
     pub explains: bool,
+    /// The salt of the statement's settings, if it is known already.
+    salt: Option<Salt>,
     findings: Mutex<Option<Findings>>,
 }
 
@@ -118,13 +129,34 @@ impl ReuseContext {
         banned: HashSet<Fingerprint>,
         counts: bool,
     ) -> Self {
-        Self { mode, oracle, built_ins, policy, banned, counts, explains: false, findings: Mutex::default() }
+        Self {
+            mode,
+            oracle,
+            built_ins,
+            policy,
+            banned,
+            counts,
+            explains: false,
+            salt: None,
+            findings: Mutex::default(),
+        }
     }
 
     /// The same for EXPLAIN REUSE: nothing is counted, and the report holds all about each prefix.
     #[must_use]
     pub fn explaining(self) -> Self {
         Self { counts: false, explains: true, ..self }
+    }
+
+    /// The same for a caller that knows the salt of the statement's settings, which takes a while to work out.
+    #[must_use]
+    pub fn with_salt(mut self, salt: Salt) -> Self {
+        self.salt = Some(salt);
+        self
+    }
+
+    pub(super) fn salt(&self, config: &ConfigOptions) -> Salt {
+        self.salt.unwrap_or_else(|| Salt::new(config))
     }
 
     /// What the rule found the last time it ran.

@@ -69,9 +69,10 @@ impl Findings {
 
 impl Lookup {
     fn of(line: &PrefixReport) -> Self {
-        let is_hit = matches!(line.verdict, Verdict::Hit(_));
+        let is_hit = matches!(line.verdict, Verdict::Hit(_) | Verdict::Segments { .. });
         let detail = match &line.verdict {
             Verdict::Uncacheable(reason) => Some(reason.to_string()),
+            Verdict::Segments { .. } => Some(line.verdict.to_string()),
             Verdict::NotWorthIt(found) => Some(format!("{} bytes to read", found.bytes)),
             Verdict::InputsChanged { n_entries: 1 } => Some("1 entry on other extents".to_string()),
             Verdict::InputsChanged { n_entries } => Some(format!("{n_entries} entries on other extents")),

@@ -1,6 +1,7 @@
 //! [`CacheOracle`]: what the rule asks the view cache. Rules are synchronous: it answers from memory.
 
 use std::fmt;
+use std::sync::Arc;
 
 use nectarine_catalog::Fingerprint;
 
@@ -13,6 +14,17 @@ pub struct Found {
     pub bytes: u64,
     /// What computing it took, in microseconds.
     pub cost_us: u64,
+}
+
+/// An entry of a program over some extents.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Segment {
+    /// FP_PD.
+    pub key: Fingerprint,
+    /// The entry.
+    pub found: Found,
+    /// Its extents, for each input of the program.
+    pub inputs: Arc<[Arc<[Fingerprint]>]>,
 }
 
 /// What is known of one prefix.
@@ -32,6 +44,9 @@ pub struct Inquiry {
 pub trait CacheOracle: fmt::Debug + Send + Sync {
     /// One answer for each (key, program); `count` says whether the look-ups are to be remembered.
     fn inquire(&self, prefixes: &[(Fingerprint, Fingerprint)], count: bool) -> Vec<Inquiry>;
+
+    /// Entries of a program that hold states, or rows, over whatever extents.
+    fn segments(&self, program: &Fingerprint, states: bool) -> Vec<Segment>;
 }
 
 /// Knows nothing.
@@ -41,5 +56,9 @@ pub struct EmptyOracle;
 impl CacheOracle for EmptyOracle {
     fn inquire(&self, prefixes: &[(Fingerprint, Fingerprint)], _count: bool) -> Vec<Inquiry> {
         vec![Inquiry::default(); prefixes.len()]
+    }
+
+    fn segments(&self, _program: &Fingerprint, _states: bool) -> Vec<Segment> {
+        vec![]
     }
 }

@@ -70,6 +70,17 @@ impl Write for Bounded {
 pub enum Verdict {
     /// An entry is read.
     Hit(Found),
+    /// Entries over some of today's extents are read, the rest is computed.
+    Segments {
+        /// How many entries.
+        n_entries: usize,
+        /// How many plans beside them.
+        n_terms: usize,
+        /// What that saves, in microseconds.
+        saved_us: u64,
+        /// How the two combine.
+        combine: &'static str,
+    },
     /// Part of what a hit above it covers.
     Covered,
     /// Not asked for: it is no work, or its order matters.
@@ -102,6 +113,7 @@ impl Verdict {
     pub fn word(&self) -> &'static str {
         match self {
             Self::Hit(_) => "hit",
+            Self::Segments { .. } => "segments",
             Self::Covered => "covered",
             Self::NotAsked => "not asked",
             Self::NeverSeen => "never seen",
@@ -121,6 +133,10 @@ impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Hit(found) => write!(f, "hit: {} rows, {} bytes", found.rows, found.bytes),
+            Self::Segments { n_entries, n_terms: 0, .. } => write!(f, "hit: {n_entries} entries over all extents"),
+            Self::Segments { n_entries, combine, .. } => {
+                write!(f, "segment hit: {n_entries} entries over some extents, the others are computed; {combine}")
+            }
             Self::Covered => write!(f, "covered by the hit above"),
             Self::NotAsked => write!(f, "not asked for"),
             Self::NeverSeen => write!(f, "never seen"),

@@ -26,9 +26,10 @@ use nectarine_catalog::Fingerprint;
 use super::candidate::candidate;
 use super::consistent::inconsistent;
 use super::context::{Findings, Hit, Repeated, ReuseContext, ReuseExtension, ReuseMode};
+use super::segments::ChosenSegments;
 use super::{Found, Inquiry, PrefixReport, Verdict};
-use crate::canonical::{Prefix, PrefixKind, PrefixNode, Salt, prefixes};
-use crate::node::{AddEntryExec, CacheReadExec, PrefixKey};
+use crate::canonical::{Prefix, PrefixKind, PrefixNode, prefixes};
+use crate::node::CacheReadExec;
 
 /// What opening an entry costs, in microseconds.
 const OPEN_US: u64 = 150;
@@ -62,17 +63,21 @@ fn reuse(
     config: &ConfigOptions,
     context: &ReuseContext,
 ) -> Result<Arc<dyn ExecutionPlan>> {
-    let salt = Salt::new(config);
+    let salt = context.salt(config);
     let root = prefixes(&plan, &context.built_ins, config, &salt);
+    let mut n_occurrences = HashMap::new();
+    count_occurrences(&root, None, &mut n_occurrences);
     let mut rewrite = Rewrite {
         context,
+        n_occurrences,
+        segments: HashMap::new(),
         inquiries: inquire(&root, context),
         chosen: HashSet::new(),
         inconsistent: HashSet::new(),
         kept_keys: HashSet::new(),
         findings: Findings { root: root.prefix.clone(), hits: vec![], kept: vec![], repeated: vec![], report: vec![] },
     };
-    rewrite.choose(&root);
+    rewrite.choose(&root)?;
     let place = Place { depth: 0, is_root: true, parent_lookups: 0, may_keep: context.mode.keeps() };
     let plan = rewrite.rewrite(&root, place)?;
     if context.mode == ReuseMode::On {
@@ -141,7 +146,8 @@ fn inquire(root: &PrefixNode, context: &ReuseContext) -> HashMap<Fingerprint, In
     let mut asked: HashSet<Fingerprint> = answers.keys().copied().collect();
     let mut questions = vec![];
     root.for_each(&mut |node| {
-        if let Some(prefix) = candidate(node, false)
+        let states = node.prefix.as_ref().ok().filter(|prefix| prefix.kind == PrefixKind::States);
+        if let Some(prefix) = candidate(node, false).or(states)
             && asked.insert(prefix.key)
         {
             questions.push((prefix.key, prefix.program));
@@ -154,48 +160,79 @@ fn inquire(root: &PrefixNode, context: &ReuseContext) -> HashMap<Fingerprint, In
 
 /// Where in the plan a node is.
 #[derive(Clone, Copy)]
-struct Place {
-    depth: usize,
+pub(super) struct Place {
+    pub(super) depth: usize,
     is_root: bool,
-    parent_lookups: u64,
-    may_keep: bool,
+    pub(super) parent_lookups: u64,
+    pub(super) may_keep: bool,
 }
 
-struct Rewrite<'a> {
-    context: &'a ReuseContext,
-    inquiries: HashMap<Fingerprint, Inquiry>,
+pub(super) struct Rewrite<'a> {
+    pub(super) context: &'a ReuseContext,
+    pub(super) inquiries: HashMap<Fingerprint, Inquiry>,
+    /// How often each prefix occurs in the plan.
+    pub(super) n_occurrences: HashMap<Fingerprint, usize>,
     /// Prefixes that are read from their entries.
     chosen: HashSet<Fingerprint>,
-    inconsistent: HashSet<Fingerprint>,
-    kept_keys: HashSet<Fingerprint>,
-    findings: Findings,
+    /// Prefixes of which some extents are read, by their keys.
+    segments: HashMap<Fingerprint, Option<ChosenSegments>>,
+    pub(super) inconsistent: HashSet<Fingerprint>,
+    pub(super) kept_keys: HashSet<Fingerprint>,
+    pub(super) findings: Findings,
+}
+
+/// How often each prefix occurs. A node that only renames has the key of its child: one occurrence, not two.
+fn count_occurrences(node: &PrefixNode, parent: Option<Fingerprint>, counts: &mut HashMap<Fingerprint, usize>) {
+    let key = node.prefix.as_ref().ok().map(|prefix| prefix.key);
+    if let Some(key) = key.filter(|key| parent != Some(*key)) {
+        *counts.entry(key).or_default() += 1;
+    }
+    node.children.iter().for_each(|child| count_occurrences(child, key, counts));
 }
 
 impl Rewrite<'_> {
     /// Largest prefixes first; then hits that do not go together are given up, and what lies below them is tried.
-    fn choose(&mut self, root: &PrefixNode) {
+    fn choose(&mut self, root: &PrefixNode) -> Result<()> {
         if !self.context.mode.reads() {
-            return;
+            return Ok(());
         }
         loop {
             self.chosen.clear();
-            self.choose_below(root, true);
-            let given_up = inconsistent(root, &self.chosen);
+            self.segments.clear();
+            self.choose_below(root, true)?;
+            let hits = self.chosen.iter().chain(self.segments.keys()).copied().collect();
+            let given_up = inconsistent(root, &hits);
             if given_up.is_empty() {
-                return;
+                return Ok(());
             }
             self.inconsistent.extend(given_up);
         }
     }
 
-    fn choose_below(&mut self, node: &PrefixNode, is_root: bool) {
+    fn choose_below(&mut self, node: &PrefixNode, is_root: bool) -> Result<()> {
         if let Some(prefix) = candidate(node, is_root)
             && self.usable(prefix).is_some()
         {
             self.chosen.insert(prefix.key);
-            return;
+            return Ok(());
         }
-        node.children.iter().for_each(|child| self.choose_below(child, false));
+        if let Ok(prefix) = &node.prefix
+            && let Some(segments) = self.segments_of(node, is_root)?
+            && segments.saved_us() >= self.saved_below(node)
+        {
+            self.segments.insert(prefix.key, Some(segments));
+            return Ok(());
+        }
+        node.children.iter().try_for_each(|child| self.choose_below(child, false))
+    }
+
+    /// What whole hits below a node would save, in microseconds.
+    fn saved_below(&self, node: &PrefixNode) -> u64 {
+        let saved = |child: &PrefixNode| match candidate(child, false).and_then(|prefix| self.usable(prefix)) {
+            Some(found) => found.cost_us.saturating_sub(read_us(&found)),
+            None => self.saved_below(child),
+        };
+        node.children.iter().map(saved).sum()
     }
 
     fn usable(&self, prefix: &Prefix) -> Option<Found> {
@@ -220,7 +257,24 @@ impl Rewrite<'_> {
                 node.plan.schema(),
             )));
         }
-        let keeps = prefix.filter(|prefix| self.keeps(prefix, place)).cloned();
+        let own = node.prefix.as_ref().ok();
+        if let Some(prefix) = own
+            && let Some(segments) = self.segments.get_mut(&prefix.key).map(Option::take)
+            // Nodes are used once: a second occurrence gets plans of its own.
+            && let Some(segments) = segments.map_or_else(|| self.segments_of(node, place.is_root), |known| Ok(Some(known)))?
+        {
+            let rewritten = self.read_segments(node, prefix, segments, place)?;
+            return Ok(match candidate(node, place.is_root).is_some_and(|prefix| self.keeps(prefix, place)) {
+                true => self.kept(rewritten, prefix.clone(), 0),
+                false => rewritten,
+            });
+        }
+        let keeps_states = self.keeps_states(node, place);
+        let keeps = match own.filter(|_| keeps_states) {
+            Some(states) => Some(states.clone()),
+            None => prefix.filter(|prefix| self.keeps(prefix, place)).cloned(),
+        };
+        let n_hits = self.findings.hits.len();
         let verdict = self.verdict(node, prefix);
         // The whole answer is kept from the rows that the client is given.
         let keeps_answer = place.is_root && place.may_keep && prefix.is_some();
@@ -242,9 +296,8 @@ impl Rewrite<'_> {
                 .replace_children(children, ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute))?,
         };
         let Some(prefix) = keeps else { return Ok(plan) };
-        let key = PrefixKey { key: prefix.key, program: prefix.program, ordinal: self.findings.kept.len() };
-        self.findings.kept.push(prefix);
-        Ok(Arc::new(AddEntryExec::new(plan, Arc::new(key))))
+        let reused_us = self.findings.hits[n_hits..].iter().map(|hit| hit.found.cost_us).sum();
+        Ok(self.kept(plan, prefix, reused_us))
     }
 
     /// Whether the plan keeps a prefix below the root; the root is kept from the stream that the client reads.
@@ -262,7 +315,7 @@ impl Rewrite<'_> {
             ReuseMode::Check => inquiry.found.is_some(),
             _ => self.context.policy.admits(prefix.kind, inquiry, place.parent_lookups),
         };
-        !is_root_key && is_new && admitted && self.kept_keys.insert(prefix.key)
+        !is_root_key && is_new && admitted && !self.kept_keys.contains(&prefix.key)
     }
 
     fn verdict(&self, node: &PrefixNode, prefix: Option<&Prefix>) -> Verdict {
@@ -287,9 +340,9 @@ impl Rewrite<'_> {
         }
     }
 
-    fn report(&mut self, node: &PrefixNode, depth: usize, verdict: Verdict, kept: bool) {
+    pub(super) fn report(&mut self, node: &PrefixNode, depth: usize, verdict: Verdict, kept: bool) {
         let prefix = node.prefix.as_ref().ok();
-        let covers = matches!(verdict, Verdict::Hit(_) | Verdict::Covered);
+        let covers = matches!(verdict, Verdict::Hit(_) | Verdict::Segments { .. } | Verdict::Covered);
         self.findings.report.push(PrefixReport {
             depth,
             plan: Arc::clone(&node.plan),
@@ -318,6 +371,10 @@ fn works(node: &PrefixNode) -> &PrefixNode {
 
 /// Whether reading an entry takes less time than computing it took.
 pub fn is_worth_it(found: &Found) -> bool {
-    let read_us = OPEN_US + found.bytes / READ_BYTES_PER_US;
-    found.cost_us > read_us
+    found.cost_us > read_us(found)
+}
+
+/// What reading an entry takes, in microseconds.
+pub(crate) fn read_us(found: &Found) -> u64 {
+    OPEN_US + found.bytes / READ_BYTES_PER_US
 }

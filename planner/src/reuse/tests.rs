@@ -30,6 +30,10 @@ impl CacheOracle for Told {
         };
         prefixes.iter().map(one).collect()
     }
+
+    fn segments(&self, _program: &Fingerprint, _states: bool) -> Vec<Segment> {
+        vec![]
+    }
 }
 
 const ENTRY: Found = Found { rows: 10, bytes: 1000, cost_us: 1_000_000 };
@@ -179,8 +183,8 @@ async fn joins_are_kept_when_several_ask() {
     let setup = Setup::new();
     let join = "SELECT t.a, u.b FROM t JOIN u ON t.a = u.a";
     let (_, first) = setup.run(&format!("SELECT sum(b) FROM ({join})"), ReuseMode::On).await;
-    assert!(first.kept.iter().all(|prefix| prefix.kind != crate::canonical::PrefixKind::Join));
+    assert!(first.kept.iter().all(|kept| kept.prefix.kind != crate::canonical::PrefixKind::Join));
     let (plan, second) = setup.run(&format!("SELECT max(b) FROM ({join})"), ReuseMode::On).await;
     let text = displayable(plan.as_ref()).indent(false).to_string();
-    assert!(second.kept.iter().any(|prefix| prefix.kind == crate::canonical::PrefixKind::Join), "{text}");
+    assert!(second.kept.iter().any(|kept| kept.prefix.kind == crate::canonical::PrefixKind::Join), "{text}");
 }

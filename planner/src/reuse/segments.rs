@@ -1,0 +1,229 @@
+//! Segment hits in a plan: the rows or states of some extents are read, those of the others computed, and both combined.
+//!
+//! ```text
+//!   before                                after
+//!   AggregateExec: Final                  AggregateExec: Final
+//!     AggregateExec: Partial                [AddEntryExec, MergeGroupsExec]     if the merged states are worth an entry
+//!       ExtentScanExec: e0 e1 e2              UnionExec
+//!                                               CacheReadExec: states over e0 e1
+//!                                               AddEntryExec                    the new states, for the next time
+//!                                                 AggregateExec: Partial
+//!                                                   ExtentScanExec: e2
+//! ```
+//!
+//! Fires when   the program has entries over some of today's extents, it decomposes (`segment::decompose`), and it pays.
+//! Stays quiet  where what lies below groups may differ from run to run: old and new rows would have seen different values.
+//!              Where a program whose floats may differ is needed twice: both must see the same run.
+//! Keeps true   schema and rows of the node that is replaced. All nodes of terms are new.
+
+use std::sync::Arc;
+
+use datafusion::common::Result;
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
+use datafusion::physical_plan::limit::GlobalLimitExec;
+use datafusion::physical_plan::sorts::sort::SortExec;
+use datafusion::physical_plan::union::UnionExec;
+
+use super::candidate::candidate;
+use super::rule::{Place, Rewrite};
+use super::{Hit, ReuseMode, Segment, Verdict};
+use crate::canonical::{Exactness, Prefix, PrefixKind, PrefixNode};
+use crate::node::{AddEntryExec, CacheReadExec, MergeGroupsExec, PrefixKey};
+use crate::segment::{Candidates, SegmentPlan, can_grow, choose, enough, merges, term};
+
+/// Reading more entries than this of one program is worth merging them.
+const PARTS_MAX: usize = 4;
+
+/// How results over disjoint extents combine.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Combine {
+    /// States of groups; the second half of the aggregate above merges them.
+    MergeGroups,
+    /// Rows beside rows.
+    Union,
+    /// Rows beside rows, sorted (and cut) again.
+    Sort,
+    /// The rows that are there are enough.
+    Limit,
+}
+
+/// A segment hit that was decided on.
+pub(super) struct ChosenSegments {
+    combine: Combine,
+    plan: SegmentPlan,
+    /// What is computed, one plan for each term.
+    terms: Vec<Arc<dyn ExecutionPlan>>,
+}
+
+impl ChosenSegments {
+    pub(super) fn saved_us(&self) -> u64 {
+        self.plan.saved_us
+    }
+}
+
+/// Whether and how results of this node over disjoint extents combine.
+pub(super) fn combine(node: &PrefixNode, is_root: bool) -> Option<Combine> {
+    let prefix = node.prefix.as_ref().ok()?;
+    let below_is_exact = || node.children.iter().all(|child| is_exact(child, Exactness::Exact));
+    if prefix.inputs.is_empty() || prefix.borrowed != Exactness::Exact {
+        return None;
+    }
+    match prefix.kind {
+        PrefixKind::States => {
+            let aggregate = node.plan.downcast_ref::<AggregateExec>()?;
+            let decomposes = *aggregate.mode() == AggregateMode::Partial && merges(aggregate);
+            (decomposes && below_is_exact()).then_some(Combine::MergeGroups)
+        }
+        PrefixKind::Filter | PrefixKind::Join | PrefixKind::Union | PrefixKind::Unnest | PrefixKind::Projection => {
+            let asks = candidate(node, is_root).is_some() && !prefix.ordered;
+            (asks && prefix.exactness == Exactness::Exact).then_some(Combine::Union)
+        }
+        PrefixKind::Sort => (is_root && node.plan.is::<SortExec>() && below_is_exact()).then_some(Combine::Sort),
+        PrefixKind::Limit => {
+            let limit = node.plan.downcast_ref::<GlobalLimitExec>()?;
+            (is_root && limit.skip() == 0 && !prefix.ordered && below_is_exact()).then_some(Combine::Limit)
+        }
+        PrefixKind::Aggregate | PrefixKind::Window | PrefixKind::Scan | PrefixKind::Constant => None,
+    }
+}
+
+fn is_exact(node: &PrefixNode, wanted: Exactness) -> bool {
+    node.prefix.as_ref().is_ok_and(|prefix| prefix.exactness <= wanted)
+}
+
+impl Rewrite<'_> {
+    /// The best segment hit for a node, with its terms planned.
+    pub(super) fn segments_of(&self, node: &PrefixNode, is_root: bool) -> Result<Option<ChosenSegments>> {
+        let (Ok(prefix), Some(combine)) = (&node.prefix, combine(node, is_root)) else { return Ok(None) };
+        let is_several = self.n_occurrences.get(&prefix.key).is_some_and(|n| *n > 1);
+        if self.inconsistent.contains(&prefix.key) || (is_several && prefix.exactness != Exactness::Exact) {
+            return Ok(None);
+        }
+        let mut segments = self.context.oracle.segments(&prefix.program, combine == Combine::MergeGroups);
+        segments.retain(|segment| !self.context.banned.contains(&segment.key));
+        if segments.is_empty() {
+            return Ok(None);
+        }
+        let below = match combine {
+            Combine::Union => &node.plan,
+            Combine::MergeGroups | Combine::Sort | Combine::Limit => match node.children.as_slice() {
+                [child] => &child.plan,
+                _ => return Ok(None),
+            },
+        };
+        let candidates = Candidates { plan: below, today: prefix.lists(), segments };
+        let found = match node.plan.downcast_ref::<GlobalLimitExec>() {
+            // Any rows of today's are an answer to a LIMIT without an order, if they are as many as it asks for.
+            Some(limit) => limit.fetch().and_then(|fetch| enough(&candidates, fetch as u64)),
+            None => choose(&candidates),
+        };
+        let Some(plan) = found else { return Ok(None) };
+        let mut terms = vec![];
+        for wanted in &plan.terms {
+            let Some(mut made) = term(below, &wanted.lists, Some(wanted.focus))? else { return Ok(None) };
+            if let Some(partial) = node.plan.downcast_ref::<AggregateExec>() {
+                made = Arc::new(over(partial, made)?);
+            }
+            terms.push(made);
+        }
+        Ok(Some(ChosenSegments { combine, plan, terms }))
+    }
+
+    /// Puts a segment hit in the place of its node.
+    pub(super) fn read_segments(
+        &mut self,
+        node: &PrefixNode,
+        prefix: &Prefix,
+        chosen: ChosenSegments,
+        place: Place,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let ChosenSegments { combine, plan, terms } = chosen;
+        let n_entries = plan.reads.len();
+        let keeps = place.may_keep && self.context.mode == ReuseMode::On;
+        let wants_merged = n_entries + terms.len() > PARTS_MAX || plan.terms.iter().any(|term| !term.is_program);
+        let merges = keeps && combine == Combine::MergeGroups && wants_merged && !terms.is_empty();
+        let verdict =
+            Verdict::Segments { n_entries, n_terms: terms.len(), saved_us: plan.saved_us, combine: word(combine) };
+        self.report(node, place.depth, verdict, keeps && !terms.is_empty());
+
+        let mut parts: Vec<Arc<dyn ExecutionPlan>> = vec![];
+        let mut reused_us = 0;
+        for Segment { key, found, .. } in &plan.reads {
+            reused_us += found.cost_us;
+            self.findings.hits.push(Hit { key: *key, program: prefix.program, found: *found, is_root: false });
+            let (rows, bytes, cost_us) = (found.rows, found.bytes, found.cost_us);
+            parts.push(Arc::new(CacheReadExec::new(*key, prefix.program, rows, bytes, cost_us, node.plan.schema())));
+        }
+        for (wanted, made) in plan.terms.iter().zip(terms) {
+            let keeps_term = keeps && combine == Combine::MergeGroups && wanted.is_program && !merges;
+            parts.push(match keeps_term {
+                true => self.kept(made, prefix.over(&wanted.lists), 0),
+                false => made,
+            });
+        }
+        let union = match parts.len() {
+            1 => parts.remove(0),
+            _ => UnionExec::try_new(parts)?,
+        };
+        if merges && let Some(partial) = node.plan.downcast_ref::<AggregateExec>() {
+            let merged = Arc::new(MergeGroupsExec::new(partial, union));
+            return Ok(self.kept(merged, prefix.clone(), reused_us));
+        }
+        match node.plan.downcast_ref::<SortExec>() {
+            Some(sort) => {
+                let again = SortExec::new(sort.expr().clone(), union);
+                Ok(Arc::new(again.with_preserve_partitioning(false).with_fetch(sort.fetch())))
+            }
+            None => Ok(union),
+        }
+    }
+
+    /// Whether the states of a group that is computed are worth keeping.
+    pub(super) fn keeps_states(&self, node: &PrefixNode, place: Place) -> bool {
+        let Ok(prefix) = &node.prefix else { return false };
+        let may = place.may_keep && matches!(self.context.mode, ReuseMode::On | ReuseMode::Refresh);
+        may && combine(node, false) == Some(Combine::MergeGroups)
+            && self.inquiries.get(&prefix.key).is_some_and(|inquiry| {
+                inquiry.found.is_none()
+                    && self.context.policy.admits(PrefixKind::Aggregate, inquiry, place.parent_lookups)
+            })
+            && node.children.first().is_some_and(|child| can_grow(&child.plan, prefix.lists().len()))
+    }
+
+    /// Keeps what `plan` gives as the entry of `prefix`.
+    pub(super) fn kept(
+        &mut self,
+        plan: Arc<dyn ExecutionPlan>,
+        prefix: Prefix,
+        reused_us: u64,
+    ) -> Arc<dyn ExecutionPlan> {
+        if !self.kept_keys.insert(prefix.key) {
+            return plan;
+        }
+        let key = PrefixKey { key: prefix.key, program: prefix.program, ordinal: self.findings.kept.len() };
+        self.findings.kept.push(super::Kept { prefix, reused_us });
+        Arc::new(AddEntryExec::new(plan, Arc::new(key)))
+    }
+}
+
+/// The first half of an aggregate over another input.
+fn over(partial: &AggregateExec, input: Arc<dyn ExecutionPlan>) -> Result<AggregateExec> {
+    AggregateExec::try_new(
+        *partial.mode(),
+        partial.group_expr().clone(),
+        partial.aggr_expr().to_vec(),
+        partial.filter_expr().to_vec(),
+        input,
+        partial.input_schema(),
+    )
+}
+
+fn word(combine: Combine) -> &'static str {
+    match combine {
+        Combine::MergeGroups => "merge groups",
+        Combine::Union => "union",
+        Combine::Sort => "sort",
+        Combine::Limit => "limit",
+    }
+}

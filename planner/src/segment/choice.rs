@@ -1,0 +1,226 @@
+//! [`choose`]: which entries of a program to read, and what to compute beside them.
+//!
+//! ```text
+//!   one scan grew      entries over disjoint extents of it, the heaviest that fit      + the program over the missing ones
+//!   several grew       one entry over the old extents of all                           + one term per scan that grew:
+//!                        new x .. x delta x old x .. x old
+//! ```
+//!
+//! Fires when   reading and computing the rest is estimated to take less than computing all; the estimate is by bytes, at the
+//!              rate that the entries' own computation had.
+//! Keeps true   every row of the result over today's extents comes from exactly one entry or term.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use datafusion::physical_plan::ExecutionPlan;
+use nectarine_catalog::{Extent, Fingerprint};
+
+use super::decompose::{Linear, linear};
+use super::schedule::{Interval, schedule};
+use super::term::Lists;
+use crate::reuse::{Segment, read_us};
+
+/// A segment hit must be estimated to save at least one part in so many.
+const SAVES_AT_LEAST: u64 = 20;
+/// Entries that one hit reads at most.
+const READS_MAX: usize = 128;
+
+/// A program over today's extents, and its entries over others.
+pub(crate) struct Candidates<'a> {
+    /// What the terms are made of: the program, or what lies below its groups.
+    pub(crate) plan: &'a Arc<dyn ExecutionPlan>,
+    /// Today's extents, for each scan from the left.
+    pub(crate) today: Lists,
+    /// What there is.
+    pub(crate) segments: Vec<Segment>,
+}
+
+/// One plan to compute beside what is read.
+#[derive(Debug)]
+pub(crate) struct Term {
+    /// Extents for each scan.
+    pub(crate) lists: Lists,
+    /// The scan that it is about.
+    pub(crate) focus: usize,
+    /// Whether it is the program itself over `lists`, and so may be an entry of its own.
+    pub(crate) is_program: bool,
+}
+
+/// What to read and what to compute.
+#[derive(Debug)]
+pub(crate) struct SegmentPlan {
+    /// Entries over disjoint extents.
+    pub(crate) reads: Vec<Segment>,
+    /// The rest.
+    pub(crate) terms: Vec<Term>,
+    /// What the entries took to compute, less what reading them takes, in microseconds.
+    pub(crate) saved_us: u64,
+}
+
+/// An entry, seen from today's extents.
+struct Candidate<'a> {
+    segment: &'a Segment,
+    /// Positions of its extents in today's lists, in order.
+    positions: Vec<Vec<usize>>,
+    /// Scans of which it has not all extents.
+    grown: Vec<usize>,
+}
+
+/// The best plan, if there is one that pays.
+pub(crate) fn choose(candidates: &Candidates<'_>) -> Option<SegmentPlan> {
+    let Candidates { plan, today, segments } = candidates;
+    let positions: Vec<HashMap<Fingerprint, usize>> = today.iter().map(|list| positions_of(list)).collect();
+    // The same extent twice in one scan: which of the two an entry has can not be told.
+    if positions.iter().zip(today).any(|(positions, list)| positions.len() != list.len()) {
+        return None;
+    }
+    let seen: Vec<Candidate<'_>> = segments.iter().filter_map(|segment| locate(segment, &positions)).collect();
+    if let Some(whole) = seen.iter().find(|candidate| candidate.grown.is_empty()) {
+        return Some(SegmentPlan {
+            reads: vec![whole.segment.clone()],
+            terms: vec![],
+            saved_us: saved_us(whole.segment),
+        });
+    }
+    let dependence: Vec<Linear> = (0..today.len()).map(|leaf| linear(plan, leaf)).collect();
+    let by_one = (0..today.len()).filter_map(|leaf| match &dependence[leaf] {
+        Linear::Yes => one_grew(leaf, &seen, today, READS_MAX),
+        Linear::Affine => one_grew(leaf, &seen, today, 1),
+        Linear::Absent | Linear::No(_) => None,
+    });
+    let several = seen.iter().filter_map(|candidate| several_grew(candidate, today, &dependence));
+    by_one.chain(several).filter(|plan| pays(plan, today, &seen)).max_by_key(|plan| plan.saved_us)
+}
+
+/// An entry that holds as many rows as are `wanted`, all of which are still rows of the program. Enough for a limit.
+pub(crate) fn enough(candidates: &Candidates<'_>, wanted: u64) -> Option<SegmentPlan> {
+    let Candidates { plan, today, segments } = candidates;
+    let positions: Vec<HashMap<Fingerprint, usize>> = today.iter().map(|list| positions_of(list)).collect();
+    let stays = |leaf: &usize| matches!(linear(plan, *leaf), Linear::Yes | Linear::Affine | Linear::Absent);
+    let seen = segments.iter().filter(|segment| segment.found.rows == wanted);
+    let found = seen.filter_map(|segment| locate(segment, &positions)).find(|found| found.grown.iter().all(stays))?;
+    Some(SegmentPlan { reads: vec![found.segment.clone()], terms: vec![], saved_us: saved_us(found.segment) })
+}
+
+/// Whether appending to any of its scans leaves something to reuse.
+pub(crate) fn can_grow(plan: &Arc<dyn ExecutionPlan>, n_scans: usize) -> bool {
+    (0..n_scans).any(|leaf| matches!(linear(plan, leaf), Linear::Yes | Linear::Affine))
+}
+
+fn positions_of(list: &[Arc<Extent>]) -> HashMap<Fingerprint, usize> {
+    list.iter().enumerate().map(|(position, extent)| (extent.fingerprint, position)).collect()
+}
+
+/// Where the extents of an entry are today; `None` if one is gone.
+fn locate<'a>(segment: &'a Segment, today: &[HashMap<Fingerprint, usize>]) -> Option<Candidate<'a>> {
+    // What scalar subqueries read comes after the scans, and is part of the program.
+    let lists = segment.inputs.get(..today.len())?;
+    let mut positions = vec![];
+    let mut grown = vec![];
+    for (leaf, (list, known)) in lists.iter().zip(today).enumerate() {
+        let mut here = list.iter().map(|extent| known.get(extent).copied()).collect::<Option<Vec<usize>>>()?;
+        here.sort_unstable();
+        if here.len() != known.len() {
+            grown.push(leaf);
+        }
+        positions.push(here);
+    }
+    Some(Candidate { segment, positions, grown })
+}
+
+fn saved_us(segment: &Segment) -> u64 {
+    segment.found.cost_us.saturating_sub(read_us(&segment.found))
+}
+
+/// Entries over disjoint extents of one scan, all with today's extents of the others.
+fn one_grew(leaf: usize, seen: &[Candidate<'_>], today: &Lists, reads_max: usize) -> Option<SegmentPlan> {
+    let fits = |candidate: &&Candidate<'_>| candidate.grown == [leaf] && !candidate.positions[leaf].is_empty();
+    let usable: Vec<&Candidate<'_>> =
+        seen.iter().filter(fits).filter(|candidate| saved_us(candidate.segment) > 0).collect();
+    let interval = |candidate: &&Candidate<'_>| {
+        let positions = &candidate.positions[leaf];
+        // Extents in between that it has not are computed, or lost to it: nobody else may cover them.
+        let (first, last) = (positions[0], positions[positions.len() - 1]);
+        Interval { first, last, weight: saved_us(candidate.segment) }
+    };
+    let intervals: Vec<Interval> = usable.iter().map(interval).collect();
+    let mut chosen: Vec<&Candidate<'_>> = match reads_max {
+        1 => usable.iter().max_by_key(|candidate| saved_us(candidate.segment)).copied().into_iter().collect(),
+        _ => schedule(&intervals).into_iter().map(|ordinal| usable[ordinal]).collect(),
+    };
+    if chosen.len() > reads_max {
+        chosen.sort_by_key(|candidate| std::cmp::Reverse(saved_us(candidate.segment)));
+        chosen.truncate(reads_max);
+    }
+    if chosen.is_empty() {
+        return None;
+    }
+    let mut is_covered = vec![false; today[leaf].len()];
+    for candidate in &chosen {
+        candidate.positions[leaf].iter().for_each(|position| is_covered[*position] = true);
+    }
+    let missing: Arc<[Arc<Extent>]> = today[leaf]
+        .iter()
+        .zip(&is_covered)
+        .filter(|(_, covered)| !**covered)
+        .map(|(extent, _)| Arc::clone(extent))
+        .collect();
+    let mut terms = vec![];
+    if !missing.is_empty() {
+        let mut lists = today.clone();
+        lists[leaf] = missing;
+        terms.push(Term { lists, focus: leaf, is_program: reads_max > 1 });
+    }
+    let saved_us = chosen.iter().map(|candidate| saved_us(candidate.segment)).sum();
+    Some(SegmentPlan {
+        reads: chosen.into_iter().map(|candidate| candidate.segment.clone()).collect(),
+        terms,
+        saved_us,
+    })
+}
+
+/// One entry over older extents of several scans, and a term for each of them.
+fn several_grew(candidate: &Candidate<'_>, today: &Lists, dependence: &[Linear]) -> Option<SegmentPlan> {
+    let grows = |leaf: &usize| matches!(dependence[*leaf], Linear::Yes | Linear::Affine);
+    if candidate.grown.len() < 2 || !candidate.grown.iter().all(grows) || saved_us(candidate.segment) == 0 {
+        return None;
+    }
+    let mut terms = vec![];
+    for (n, leaf) in candidate.grown.iter().enumerate() {
+        let mut lists = today.clone();
+        let old = |leaf: usize, is_old: bool| -> Arc<[Arc<Extent>]> {
+            let mut is_covered = vec![false; today[leaf].len()];
+            candidate.positions[leaf].iter().for_each(|position| is_covered[*position] = true);
+            let wanted = today[leaf].iter().zip(is_covered).filter(|(_, covered)| *covered == is_old);
+            wanted.map(|(extent, _)| Arc::clone(extent)).collect()
+        };
+        lists[*leaf] = old(*leaf, false);
+        for later in &candidate.grown[n + 1..] {
+            lists[*later] = old(*later, true);
+        }
+        terms.push(Term { lists, focus: *leaf, is_program: false });
+    }
+    Some(SegmentPlan { reads: vec![candidate.segment.clone()], terms, saved_us: saved_us(candidate.segment) })
+}
+
+/// Whether the plan is estimated to take less time than computing all.
+fn pays(plan: &SegmentPlan, today: &Lists, seen: &[Candidate<'_>]) -> bool {
+    let all = bytes_of(today);
+    // The largest computation tells most about the rate.
+    let rate = seen.iter().map(|candidate| {
+        let lists = candidate.positions.iter().zip(today);
+        let bytes: u64 = lists.flat_map(|(here, list)| here.iter().map(|position| list[*position].bytes())).sum();
+        (bytes, candidate.segment.found.cost_us)
+    });
+    let Some((bytes, cost_us)) = rate.max() else { return false };
+    let estimate = |wanted: u64| (u128::from(wanted) * u128::from(cost_us) / u128::from(bytes.max(1))) as u64;
+    let reading: u64 = plan.reads.iter().map(|segment| read_us(&segment.found)).sum();
+    let computing: u64 = plan.terms.iter().map(|term| estimate(bytes_of(&term.lists))).sum();
+    let afresh = estimate(all);
+    reading.saturating_add(computing) <= afresh.saturating_sub(afresh / SAVES_AT_LEAST)
+}
+
+fn bytes_of(lists: &Lists) -> u64 {
+    lists.iter().flat_map(|list| list.iter()).map(|extent| extent.bytes()).sum()
+}
