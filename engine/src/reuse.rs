@@ -11,6 +11,7 @@
 //!   keeping    what a statement records, and publishing it when it has ended
 //!   in_flight  the same query at the same time is computed once
 //!   fast_path  the same text over the same snapshot is not planned again
+//!   relatives  which programs have the same rows in other columns
 //!   receipt    what an answer used and saved
 //!   lookups    what a statement asked for, for the query log
 //!   explain    EXPLAIN REUSE
@@ -34,6 +35,7 @@ mod nearest;
 mod oracle;
 mod place;
 mod receipt;
+mod relatives;
 mod statement;
 
 use std::sync::Arc;
@@ -55,6 +57,7 @@ pub(crate) use self::lookups::{answered, lookups};
 pub(crate) use self::oracle::Oracle;
 pub(crate) use self::receipt::ReceiptSlot;
 pub use self::receipt::{Receipt, Reused};
+pub(crate) use self::relatives::Relatives;
 pub(crate) use self::statement::StatementReuse;
 
 use crate::home::Home;
@@ -70,6 +73,7 @@ pub(crate) struct Reuse {
     pub(crate) in_flight: InFlight,
     pub(crate) fast_path: FastPath,
     pub(crate) background: Background,
+    pub(crate) relatives: Relatives,
 }
 
 impl Reuse {
@@ -97,6 +101,7 @@ impl Reuse {
             in_flight: InFlight::default(),
             fast_path: FastPath::default(),
             background: Background::default(),
+            relatives: Relatives::default(),
         })
     }
 

@@ -106,7 +106,7 @@ impl<'a> StatementReuse<'a> {
             let mut keeping = Keeping::new(self.reuse.clone(), self.mode, &lowering, &findings);
             keeping.replaces(&self.banned);
             let mut leader = None;
-            let may_keep = is_query && !describes && !findings.is_exact() && self.mode.keeps();
+            let may_keep = is_query && !describes && !findings.is_exact() && findings.keeps_root && self.mode.keeps();
             if let Ok(root) = &findings.root
                 && may_keep
                 && !root.inputs.is_empty()
@@ -202,7 +202,7 @@ impl<'a> StatementReuse<'a> {
         let ours = options(self.state.config_options());
         Ok(ReuseContext::new(
             self.mode,
-            Arc::new(Oracle(self.reuse.cache.clone())),
+            Arc::new(Oracle { cache: self.reuse.cache.clone(), relatives: self.reuse.relatives.clone() }),
             Arc::clone(&self.reuse.built_ins),
             AdmissionPolicy { threshold: ours.cache_threshold as u64, eager: true },
             self.banned.clone(),

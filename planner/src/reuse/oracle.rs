@@ -4,6 +4,8 @@ use std::fmt;
 
 use nectarine_catalog::Fingerprint;
 
+use super::Relative;
+
 /// An entry, as far as choosing needs it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Found {
@@ -32,6 +34,11 @@ pub struct Inquiry {
 pub trait CacheOracle: fmt::Debug + Send + Sync {
     /// One answer for each (key, program); `count` says whether the look-ups are to be remembered.
     fn inquire(&self, prefixes: &[(Fingerprint, Fingerprint)], count: bool) -> Vec<Inquiry>;
+
+    /// Programs of a family (see `canonical::Lineage`) that have or had entries, the youngest first.
+    fn relatives(&self, _family: &Fingerprint) -> Vec<Relative> {
+        vec![]
+    }
 }
 
 /// Knows nothing.
