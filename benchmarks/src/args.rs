@@ -32,6 +32,10 @@ pub(crate) enum Task {
     Extents(ExtentsArgs),
     /// The 22 TPC-H queries again and again: what reuse saves.
     Reuse(TpchArgs),
+    /// Programs that start from what an earlier one left (Nectar's table 4).
+    Documents(DocumentsArgs),
+    /// A query that is developed step by step, with tries that fail (Nectar's table 6).
+    Development(DevelopmentArgs),
     /// All of them, as in docs/benchmarks.md.
     All {
         /// How much.
@@ -52,13 +56,28 @@ pub(crate) enum Size {
     Full,
 }
 
+/// What `all` measures.
+pub(crate) struct Tasks {
+    pub(crate) tpch: TpchArgs,
+    pub(crate) documents: DocumentsArgs,
+    pub(crate) development: DevelopmentArgs,
+    pub(crate) extents: ExtentsArgs,
+}
+
 impl Size {
-    pub(crate) fn tasks(self) -> (TpchArgs, ExtentsArgs) {
-        let (scale, count) = match self {
-            Self::Small => (0.1, 1_000),
-            Self::Full => (1.0, 10_000),
+    pub(crate) fn tasks(self) -> Tasks {
+        let share = match self {
+            Self::Small => 10,
+            Self::Full => 1,
         };
-        (TpchArgs { scale, ..TpchArgs::default() }, ExtentsArgs { count, ..ExtentsArgs::default() })
+        let (tpch, extents) = (TpchArgs::default(), ExtentsArgs::default());
+        let (documents, development) = (DocumentsArgs::default(), DevelopmentArgs::default());
+        Tasks {
+            tpch: TpchArgs { scale: tpch.scale / f64::from(share), ..tpch },
+            documents: DocumentsArgs { count: documents.count / share, ..documents },
+            development: DevelopmentArgs { objects: development.objects / u64::from(share), ..development },
+            extents: ExtentsArgs { count: extents.count / share, ..extents },
+        }
     }
 }
 
@@ -121,6 +140,48 @@ pub(crate) struct ExtentsArgs {
 impl Default for ExtentsArgs {
     fn default() -> Self {
         Self { count: 10_000, columns: 16, managed: None, plans: 60 }
+    }
+}
+
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct DocumentsArgs {
+    /// How many documents.
+    #[arg(long, default_value_t = 60_000, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) count: u32,
+
+    /// Words in a document, about.
+    #[arg(long, default_value_t = 250, value_parser = clap::value_parser!(u32).range(1..1_000_000))]
+    pub(crate) words: u32,
+
+    /// Parquet files that they are kept in.
+    #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) files: u16,
+
+    /// How often everything is done, each time on a new home.
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) rounds: u16,
+}
+
+impl Default for DocumentsArgs {
+    fn default() -> Self {
+        Self { count: 60_000, words: 250, files: 8, rounds: 3 }
+    }
+}
+
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct DevelopmentArgs {
+    /// Objects in the sky; each has about eight neighbours.
+    #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..1_000_000_000))]
+    pub(crate) objects: u64,
+
+    /// Parquet files of each table. The last but one has objects without a magnitude, which some tries stumble over.
+    #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u16).range(2..))]
+    pub(crate) files: u16,
+}
+
+impl Default for DevelopmentArgs {
+    fn default() -> Self {
+        Self { objects: 1_000_000, files: 8 }
     }
 }
 

@@ -4,9 +4,14 @@
 //!   args        what was asked for
 //!   tpch        the 22 queries, both engines in turn
 //!   reuse       the 22 queries again and again
+//!   documents   programs that share a sub-computation
+//!   development a query that comes about step by step
 //!   extents     planning, memory and reopening with thousands of extents
 //!   report      Markdown for people
 //!   timing      samples and what is said of them
+//!   client      someone who asks, and is told the processor time
+//!   compare     whether two runs gave the same rows
+//!   random      numbers that look random and are the same each time
 //!   machine     what this ran on
 //!   allocator   mimalloc, counting when asked
 //! ```
@@ -16,8 +21,13 @@
 
 mod allocator;
 mod args;
+mod client;
+mod compare;
+mod development;
+mod documents;
 mod extents;
 mod machine;
+mod random;
 mod report;
 mod reuse;
 mod timing;
@@ -31,7 +41,7 @@ use anyhow::{Context, Result};
 use clap::Parser;
 
 use crate::allocator::Counting;
-use crate::args::{Args, Size, Task, TpchArgs};
+use crate::args::{Args, Size, Task, Tasks, TpchArgs};
 use crate::report::Report;
 
 #[global_allocator]
@@ -70,9 +80,11 @@ async fn run(args: Args) -> Result<()> {
         Task::KnownExtents(known) => return extents::answer_as_child(&known).await,
         Task::Tpch(tpch) => report.tpch(&tpch::measure(&tpch, &data).await?),
         Task::Reuse(tpch) => report.reuse(&reuse::measure(&tpch, &data).await?),
+        Task::Documents(documents) => report.documents(&documents::measure(&documents, &data).await?),
+        Task::Development(development) => report.development(&development::measure(&development, &data).await?),
         Task::Extents(extents) => report.extents(&extents::measure(&extents, &data).await?),
         Task::All { scale } => {
-            let (tpch, extents) = scale.tasks();
+            let Tasks { tpch, documents, development, extents } = scale.tasks();
             report.made_by(match scale {
                 Size::Small => "all --scale small",
                 Size::Full => "all --scale full",
@@ -81,6 +93,8 @@ async fn run(args: Args) -> Result<()> {
             let cold = TpchArgs { cold: true, ..tpch.clone() };
             report.tpch(&tpch::measure(&cold, &data).await?);
             report.reuse(&reuse::measure(&tpch, &data).await?);
+            report.documents(&documents::measure(&documents, &data).await?);
+            report.development(&development::measure(&development, &data).await?);
             report.extents(&extents::measure(&extents, &data).await?);
         }
     }

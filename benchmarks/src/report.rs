@@ -1,5 +1,7 @@
 //! [`Report`]: the figures as Markdown. All of them, whether they please or not.
 
+mod sharing;
+
 use std::time::Duration;
 
 use crate::extents::{self, BYTES_PER_EXTENT_MAX, PLANNING_MS_MAX, TableFigures};

@@ -9,7 +9,6 @@
 //!
 //! Keeps fair   same process, allocator, threads, partitions, memory limit and files; both with what they have cached.
 
-mod compare;
 pub(crate) mod contender;
 pub(crate) mod data;
 pub(crate) mod queries;
@@ -22,6 +21,7 @@ use anyhow::{Context, Result};
 use self::contender::{Contender, Run};
 pub(crate) use self::queries::N_QUERIES;
 use crate::args::TpchArgs;
+use crate::compare::difference;
 use crate::machine;
 use crate::timing::{Samples, geometric_mean};
 
@@ -153,7 +153,7 @@ async fn measure_query(
     let stock_rows = stock.run(sql).await.context("stock DataFusion")?.rows;
     // What is learnt of files at first sight is not the query's time.
     let ours_rows = ours.run(sql).await.context("Nectarine")?.rows;
-    let difference = compare::difference(&ours_rows, &stock_rows)?;
+    let difference = difference(&ours_rows, &stock_rows)?;
     let n_rows = stock_rows.iter().map(|batch| batch.num_rows()).sum();
 
     let mut figures = QueryFigures { number, n_rows, stock: Side::default(), ours: Side::default(), difference };
@@ -204,7 +204,7 @@ mod tests {
             for number in 1..=N_QUERIES {
                 let sql = queries::sql(number, scale);
                 let (stock, ours) = (stock.run(&sql).await?.rows, ours.run(&sql).await?.rows);
-                assert_eq!(compare::difference(&ours, &stock)?, None, "query {number}");
+                assert_eq!(difference(&ours, &stock)?, None, "query {number}");
             }
             ours.shutdown().await;
             Ok::<(), anyhow::Error>(())

@@ -11,6 +11,7 @@
 //!   keeping    what a statement records, and publishing it when it has ended
 //!   in_flight  the same query at the same time is computed once
 //!   fast_path  the same text over the same snapshot is not planned again
+//!   relatives  which programs have the same rows in other columns
 //!   receipt    what an answer used and saved
 //!   lookups    what a statement asked for, for the query log
 //!   salt       what settings mean for fingerprints, worked out once
@@ -35,6 +36,7 @@ mod nearest;
 mod oracle;
 mod place;
 mod receipt;
+mod relatives;
 mod salt;
 mod statement;
 
@@ -57,6 +59,7 @@ pub(crate) use self::lookups::{answered, lookups};
 pub(crate) use self::oracle::Oracle;
 pub(crate) use self::receipt::ReceiptSlot;
 pub use self::receipt::{Receipt, Reused};
+pub(crate) use self::relatives::Relatives;
 pub(crate) use self::salt::Salts;
 pub(crate) use self::statement::StatementReuse;
 
@@ -74,6 +77,7 @@ pub(crate) struct Reuse {
     pub(crate) fast_path: FastPath,
     pub(crate) background: Background,
     pub(crate) salts: Salts,
+    pub(crate) relatives: Relatives,
 }
 
 impl Reuse {
@@ -102,6 +106,7 @@ impl Reuse {
             fast_path: FastPath::default(),
             background: Background::default(),
             salts: Salts::default(),
+            relatives: Relatives::default(),
         })
     }
 

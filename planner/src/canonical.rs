@@ -12,6 +12,7 @@
 //!   scan       leaves: how bytes become rows, and which extents
 //!   salt       what is not in the plan but decides about rows: versions, settings
 //!   prefix     one subtree with its two fingerprints
+//!   lineage    which rows a subtree has and what each column is, whatever other columns stand beside it
 //!   decoder    what the encoder wrote, field by field
 //!   outline    a program in words, and what differs between two
 //! ```
@@ -28,6 +29,7 @@ mod encoder;
 mod expr;
 mod function;
 mod join;
+mod lineage;
 mod literal;
 mod node;
 mod outline;
@@ -43,6 +45,7 @@ pub(crate) mod fixture;
 mod tests;
 
 pub use self::function::BuiltIns;
+pub use self::lineage::Lineage;
 pub use self::outline::{Difference, Outline};
 pub use self::prefix::{Exactness, Input, Prefix, PrefixKind, PrefixNode, prefixes};
 pub use self::salt::Salt;

@@ -6,6 +6,7 @@
 //!   candidate   which prefixes are worth a question
 //!   admission   which prefixes are worth keeping
 //!   consistent  never one half of a query from the cache and the other computed anew, where that could show
+//!   cover       entries with other columns but the same rows
 //!   report      what was found, for EXPLAIN REUSE
 //!   lookup      what was asked for, for system tables
 //!   segments    hits on some of a program's extents, completed
@@ -16,6 +17,7 @@ mod admission;
 mod candidate;
 mod consistent;
 mod context;
+mod cover;
 mod lookup;
 mod oracle;
 mod report;
@@ -27,6 +29,7 @@ mod tests;
 
 pub use self::admission::AdmissionPolicy;
 pub use self::context::{Findings, Hit, Kept, Repeated, ReuseContext, ReuseExtension, ReuseMode};
+pub use self::cover::{Relative, may_cover};
 pub use self::lookup::Lookup;
 pub use self::oracle::{CacheOracle, EmptyOracle, Found, Inquiry, Segment};
 pub use self::report::{PrefixReport, Verdict};

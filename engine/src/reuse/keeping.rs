@@ -13,7 +13,7 @@ use nectarine_catalog::{CacheEntry, EntryKind, Fingerprint, ProgramRecord, fail_
 use nectarine_executor::{Finished, Lowering, Recording, RecordingLimits};
 use nectarine_planner::canonical::{Prefix, PrefixKind};
 use nectarine_planner::node::PrefixKey;
-use nectarine_planner::reuse::{Findings, Found, ReuseMode, is_worth_it};
+use nectarine_planner::reuse::{Findings, Found, ReuseMode, is_worth_it, may_cover};
 
 use super::{Reuse, check};
 use crate::Result;
@@ -150,6 +150,7 @@ impl Keeping {
             fail_point("entry_replaced");
         }
         let parts: Vec<_> = entries.iter().map(|(entry, _)| (entry.key, entry.parts.clone())).collect();
+        self.introduce(&entries);
         match self.reuse.cache.add_all(entries).await {
             Ok(added) => {
                 fail_point("entry_published");
@@ -186,6 +187,15 @@ impl Keeping {
     /// Throws away what was recorded.
     pub(crate) fn discard(&self) {
         self.below.iter().chain(&self.root).for_each(|kept| kept.recording.discard());
+    }
+
+    /// Programs of the entries become known to those that have the same rows in other columns.
+    fn introduce(&self, entries: &[(CacheEntry, ProgramRecord)]) {
+        for kept in self.below.iter().chain(&self.root) {
+            if entries.iter().any(|(entry, _)| entry.key == kept.prefix.key) && may_cover(&kept.prefix) {
+                self.reuse.relatives.add(&kept.prefix);
+            }
+        }
     }
 
     fn remember(&self, key: &Fingerprint, loaded: &[(Fingerprint, Arc<nectarine_executor::LoadedEntry>)]) {

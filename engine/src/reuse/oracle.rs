@@ -1,8 +1,10 @@
 //! [`Oracle`]: the view cache as the planner's rule asks it.
 
 use nectarine_catalog::{EntryKind, Fingerprint, ViewCache};
-use nectarine_planner::reuse::{CacheOracle, Found, Inquiry, Segment};
+use nectarine_planner::reuse::{CacheOracle, Found, Inquiry, Relative, Segment};
 use parking_lot::Mutex;
+
+use super::Relatives;
 
 /// Entries of one program that are looked at, the youngest first.
 const SEGMENTS_MAX: usize = 1_000;
@@ -11,13 +13,14 @@ const SEGMENTS_MAX: usize = 1_000;
 #[derive(Debug)]
 pub(crate) struct Oracle {
     cache: ViewCache,
+    relatives: Relatives,
     /// Entries whose extents would have to be read.
     unknown: Mutex<Vec<Fingerprint>>,
 }
 
 impl Oracle {
-    pub(crate) fn new(cache: ViewCache) -> Self {
-        Self { cache, unknown: Mutex::default() }
+    pub(crate) fn new(cache: ViewCache, relatives: Relatives) -> Self {
+        Self { cache, relatives, unknown: Mutex::default() }
     }
 
     /// Entries that could not be looked at because their extents are not in memory.
@@ -36,6 +39,10 @@ impl CacheOracle for Oracle {
             was_dropped: answer.dropped,
         };
         answers.into_iter().map(one).collect()
+    }
+
+    fn relatives(&self, family: &Fingerprint) -> Vec<Relative> {
+        self.relatives.of(family)
     }
 
     fn segments(&self, program: &Fingerprint, states: bool) -> Vec<Segment> {

@@ -110,7 +110,7 @@ impl<'a> StatementReuse<'a> {
             let mut keeping = Keeping::new(self.reuse.clone(), self.mode, &lowering, &findings);
             keeping.replaces(&self.banned);
             let mut leader = None;
-            let may_keep = is_query && !describes && !findings.is_exact() && self.mode.keeps();
+            let may_keep = is_query && !describes && !findings.is_exact() && findings.keeps_root && self.mode.keeps();
             if let Ok(root) = &findings.root
                 && may_keep
                 && !root.inputs.is_empty()
@@ -236,7 +236,7 @@ impl<'a> StatementReuse<'a> {
     }
 
     fn context(&self, counts: bool) -> Result<(ReuseContext, Arc<Oracle>)> {
-        let oracle = Arc::new(Oracle::new(self.reuse.cache.clone()));
+        let oracle = Arc::new(Oracle::new(self.reuse.cache.clone(), self.reuse.relatives.clone()));
         let ours = options(self.state.config_options());
         let context = ReuseContext::new(
             self.mode,

@@ -50,6 +50,8 @@ pub(super) enum Tag {
     Salt = 68,
     Program = 69,
     Inputs = 70,
+    Lineage = 71,
+    Family = 72,
     None = 80,
     Some = 81,
 }

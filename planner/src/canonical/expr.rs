@@ -9,7 +9,7 @@
 //! Hidden state   where a field of an expression can not be read, the expression is built again from what can, and must
 //!                equal the original.
 
-use datafusion::common::ScalarValue;
+use datafusion::common::{JoinSide, ScalarValue};
 use datafusion::config::ConfigOptions;
 use datafusion::logical_expr::{Operator, physical_planning_context::ScalarSubqueryResults};
 use datafusion::physical_expr::expressions::{
@@ -20,7 +20,7 @@ use datafusion::physical_expr::scalar_subquery::ScalarSubqueryExpr;
 use datafusion::physical_expr::{PhysicalExpr, PhysicalSortExpr, ScalarFunctionExpr};
 use datafusion::physical_plan::joins::utils::JoinFilter;
 use nectarine_catalog::Fingerprint;
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 use super::encoder::{Encoder, Tag};
@@ -44,6 +44,20 @@ pub(super) struct ExprContext<'a> {
     pub(super) scopes: Vec<SubqueryScope>,
     /// How alike two computations of the scalar subqueries are that were met since this was last set.
     pub(super) met: Cell<Exactness>,
+    /// What columns are called: by their position, or by what they are.
+    pub(super) naming: RefCell<Naming>,
+}
+
+/// What columns are called in an encoding.
+#[derive(Default)]
+pub(super) enum Naming {
+    /// By their position in the input.
+    #[default]
+    Position,
+    /// By what they are; see `lineage`.
+    Lineage(Arc<[Fingerprint]>),
+    /// The same for the two sides of a join.
+    Sides([Arc<[Fingerprint]>; 2]),
 }
 
 /// The columns that an expression may name.
@@ -94,7 +108,7 @@ impl ExprContext<'_> {
 
     fn encode(&self, expr: &Arc<dyn PhysicalExpr>, columns: Columns<'_>) -> Result<Vec<u8>, Uncacheable> {
         if let Some(column) = expr.downcast_ref::<Column>() {
-            return column_ordinal(column, columns);
+            return self.column(column, columns);
         }
         if let Some(literal) = expr.downcast_ref::<Literal>() {
             return encode_literal(literal);
@@ -152,6 +166,41 @@ impl ExprContext<'_> {
             return self.scalar_subquery(subquery);
         }
         Err(Uncacheable::Expression(expr.to_string()))
+    }
+
+    fn column(&self, column: &Column, columns: Columns<'_>) -> Result<Vec<u8>, Uncacheable> {
+        let unknown = || Uncacheable::Shape("an expression names a column that is not there");
+        let called = |what: &Fingerprint| {
+            let mut encoder = Encoder::new(Tag::Lineage);
+            encoder.fingerprint(what);
+            encoder.into_bytes()
+        };
+        match (columns, &*self.naming.borrow()) {
+            (Columns::Input, Naming::Position) => {
+                let mut encoder = Encoder::new(Tag::Column);
+                encoder.number(column.index() as u64);
+                Ok(encoder.into_bytes())
+            }
+            (Columns::Input, Naming::Lineage(names)) => Ok(called(names.get(column.index()).ok_or_else(unknown)?)),
+            (Columns::Input, Naming::Sides(_)) => Err(unknown()),
+            (Columns::Join(filter), naming) => {
+                let place = filter.column_indices().get(column.index());
+                let place = place.ok_or(Uncacheable::Shape("a join's filter names a column that it does not have"))?;
+                let mut encoder = Encoder::new(Tag::JoinColumn);
+                encoder.text(&format!("{:?}", place.side));
+                match (naming, place.side) {
+                    (Naming::Position, _) => encoder.number(place.index as u64),
+                    (Naming::Sides([left, _]), JoinSide::Left) => {
+                        encoder.bytes(&called(left.get(place.index).ok_or_else(unknown)?))
+                    }
+                    (Naming::Sides([_, right]), JoinSide::Right) => {
+                        encoder.bytes(&called(right.get(place.index).ok_or_else(unknown)?))
+                    }
+                    _ => return Err(unknown()),
+                };
+                Ok(encoder.into_bytes())
+            }
+        }
     }
 
     fn all(&self, exprs: &[Arc<dyn PhysicalExpr>], columns: Columns<'_>) -> Result<Vec<Vec<u8>>, Uncacheable> {
@@ -252,23 +301,6 @@ impl ExprContext<'_> {
         self.met.set(self.met.get().max(exactness));
         encoder.fingerprint(&key);
         Ok(encoder.into_bytes())
-    }
-}
-
-fn column_ordinal(column: &Column, columns: Columns<'_>) -> Result<Vec<u8>, Uncacheable> {
-    match columns {
-        Columns::Input => {
-            let mut encoder = Encoder::new(Tag::Column);
-            encoder.number(column.index() as u64);
-            Ok(encoder.into_bytes())
-        }
-        Columns::Join(filter) => {
-            let place = filter.column_indices().get(column.index());
-            let place = place.ok_or(Uncacheable::Shape("a join's filter names a column that it does not have"))?;
-            let mut encoder = Encoder::new(Tag::JoinColumn);
-            encoder.text(&format!("{:?}", place.side)).number(place.index as u64);
-            Ok(encoder.into_bytes())
-        }
     }
 }
 

@@ -29,7 +29,7 @@ use super::aggregate::exactness_of;
 use super::encoder::{Encoder, Tag};
 use super::expr::{ExprContext, SubqueryScope};
 use super::prefix::{Exactness, Input, Parts, PrefixKind, PrefixNode, assemble};
-use super::{Prefix, Salt, Uncacheable, scan, types};
+use super::{Prefix, Salt, Uncacheable, lineage, scan, types};
 
 /// A node's own part of the encoding.
 struct Own {
@@ -81,7 +81,12 @@ fn prefix_of(
         borrowed: context.met.get(),
         schema: plan.schema(),
     };
-    Ok(assemble(parts, &inputs, salt))
+    let mut prefix = assemble(parts, &inputs, salt);
+    if let Some(lineage) = lineage::of(plan, children, context, salt) {
+        prefix.lineage = lineage;
+    }
+    prefix.as_set = lineage::as_set(plan, children, context, salt);
+    Ok(prefix)
 }
 
 /// Below a limit over several partitions DataFusion puts a limit for each: what it does not cut is not there.

@@ -5,7 +5,7 @@
 //!   key (FP_PD)      on which extents                       program, extents of every scan below, in order
 //! ```
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 use arrow::datatypes::SchemaRef;
@@ -14,8 +14,8 @@ use datafusion::physical_plan::ExecutionPlan;
 use nectarine_catalog::{Extent, Fingerprint};
 
 use super::encoder::{Encoder, Tag};
-use super::expr::ExprContext;
-use super::{BuiltIns, Salt, Uncacheable, node, scan};
+use super::expr::{ExprContext, Naming};
+use super::{BuiltIns, Lineage, Salt, Uncacheable, node, scan};
 
 /// What sort of work the top of a prefix does; admission asks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -89,6 +89,10 @@ pub struct Prefix {
     pub ordered: bool,
     /// The canonical encoding: top first, then the children, each behind its length.
     pub encoding: Arc<[u8]>,
+    /// Which rows these are, and what each column is, whatever other columns stand beside it.
+    pub lineage: Lineage,
+    /// The same for where it does not matter how often each row is there, if that makes it another.
+    pub as_set: Option<Lineage>,
     /// How many of `inputs` belong to scans (the rest to subqueries, whose data is in the program).
     pub(super) n_scans: usize,
 }
@@ -106,13 +110,18 @@ impl Prefix {
             input.fingerprint = scan::extents(extents);
             input.extents = Arc::clone(extents);
         }
-        prefix.key = key_of(&self.program, &prefix.inputs[..self.n_scans]);
+        prefix.key = key(&self.program, &prefix.inputs[..self.n_scans]);
         prefix
+    }
+
+    /// FP_PD of another program on the extents of this one. They have to have the same scans, as all of a family do.
+    pub fn key_of(&self, program: &Fingerprint) -> Fingerprint {
+        key(program, &self.inputs[..self.n_scans])
     }
 }
 
 /// FP_PD of a program over what its scans read.
-fn key_of(program: &Fingerprint, scans: &[Input]) -> Fingerprint {
+fn key(program: &Fingerprint, scans: &[Input]) -> Fingerprint {
     let mut key = Encoder::new(Tag::Inputs);
     key.fingerprint(program).number(scans.len() as u64);
     scans.iter().for_each(|input| _ = key.fingerprint(&input.fingerprint));
@@ -145,7 +154,9 @@ pub fn prefixes(
     config: &ConfigOptions,
     salt: &Salt,
 ) -> PrefixNode {
-    let mut context = ExprContext { built_ins, config, scopes: vec![], met: Cell::new(Exactness::Exact) };
+    let met = Cell::new(Exactness::Exact);
+    let naming = RefCell::new(Naming::default());
+    let mut context = ExprContext { built_ins, config, scopes: vec![], met, naming };
     node::encode(plan, &mut context, salt)
 }
 
@@ -180,13 +191,15 @@ pub(super) fn assemble(parts: Parts, children: &[&Prefix], salt: &Salt) -> Prefi
     let scans = children.iter().flat_map(|child| &child.inputs[..child.n_scans]).cloned();
     let mut inputs: Vec<Input> = own_inputs.into_iter().chain(scans).collect();
     let n_scans = inputs.len();
-    let key = key_of(&program, &inputs);
+    let key = key(&program, &inputs);
+
     inputs.extend(children.iter().flat_map(|child| &child.inputs[child.n_scans..]).cloned());
     inputs.extend(subquery_inputs);
     let mut encoding = Encoder::default();
     encoding.bytes(&own).number(children.len() as u64);
     children.iter().for_each(|child| _ = encoding.bytes(&child.encoding));
     let exactness = children.iter().map(|child| child.exactness).fold(own_exactness, Ord::max);
+    let lineage = Lineage::alone(&program, schema.fields().len());
     Prefix {
         key,
         program,
@@ -197,6 +210,8 @@ pub(super) fn assemble(parts: Parts, children: &[&Prefix], salt: &Salt) -> Prefi
         schema,
         ordered,
         encoding: encoding.into_bytes().into(),
+        lineage,
+        as_set: None,
         n_scans,
     }
 }

@@ -11,11 +11,43 @@ use crate::node::ExtentScanExec;
 use super::encoder::{Encoder, Tag};
 use super::types;
 
-/// How the rows of a scan are made.
+/// How the rows of a scan are made, and which of their columns it shows.
 pub(super) fn reading(scan: &ExtentScanExec) -> Vec<u8> {
+    let mut encoder = rows(scan);
+    if scan.reading().format == FileFormatKind::Csv {
+        match scan.projection() {
+            Some(columns) => encoder.tag(Tag::Some).numbers(columns),
+            None => encoder.tag(Tag::None),
+        };
+    }
+    encoder.list(paths(scan)).list(columns(scan));
+    encoder.into_bytes()
+}
+
+/// The columns in the paths.
+pub(super) fn paths(scan: &ExtentScanExec) -> Vec<Vec<u8>> {
+    let declared = scan.reading().declared.fields();
+    declared.iter().skip(n_in_files(scan)).map(|field| types::field(field)).collect()
+}
+
+/// The columns that are shown, as they were declared.
+pub(super) fn columns(scan: &ExtentScanExec) -> Vec<Vec<u8>> {
+    let declared = scan.reading().declared.fields();
+    let columns: Vec<_> = match scan.projection() {
+        Some(columns) => columns.iter().filter_map(|ordinal| declared.get(*ordinal)).collect(),
+        None => declared.iter().collect(),
+    };
+    columns.into_iter().map(|field| types::field(field)).collect()
+}
+
+fn n_in_files(scan: &ExtentScanExec) -> usize {
     let reading = scan.reading();
-    let declared = reading.declared.fields();
-    let (in_files, in_paths) = declared.split_at(declared.len() - reading.partition_fields.len().min(declared.len()));
+    reading.declared.fields().len().saturating_sub(reading.partition_fields.len())
+}
+
+/// How the rows of a scan are made, whichever columns it shows.
+pub(super) fn rows(scan: &ExtentScanExec) -> Encoder {
+    let reading = scan.reading();
     let mut encoder = Encoder::new(Tag::Scan);
     encoder.text(&format!("{:?}", reading.format));
     // Options of stores hold secrets and where the bytes are: they count, but must not be readable.
@@ -34,22 +66,13 @@ pub(super) fn reading(scan: &ExtentScanExec) -> Vec<u8> {
     match reading.format {
         // Columns of text go by position, so all of them decide about each.
         FileFormatKind::Csv => {
-            encoder.list(in_files.iter().map(|field| types::field(field)).collect());
-            match scan.projection() {
-                Some(columns) => encoder.tag(Tag::Some).numbers(columns),
-                None => encoder.tag(Tag::None),
-            };
+            let in_files = reading.declared.fields().iter().take(n_in_files(scan));
+            encoder.list(in_files.map(|field| types::field(field)).collect());
         }
         // Others go by name.
         FileFormatKind::Parquet | FileFormatKind::Json | FileFormatKind::Arrow | FileFormatKind::Avro => {}
     }
-    encoder.list(in_paths.iter().map(|field| types::field(field)).collect());
-    let columns: Vec<_> = match scan.projection() {
-        Some(columns) => columns.iter().filter_map(|ordinal| declared.get(*ordinal)).collect(),
-        None => declared.iter().collect(),
-    };
-    encoder.list(columns.into_iter().map(|field| types::field(field)).collect());
-    encoder.into_bytes()
+    encoder
 }
 
 /// Which extents are read, in order.

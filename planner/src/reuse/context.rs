@@ -81,6 +81,8 @@ pub struct Kept {
 pub struct Findings {
     /// The whole plan.
     pub root: Result<Prefix, Uncacheable>,
+    /// Whether the whole plan is worth keeping, as far as can be told before it runs.
+    pub keeps_root: bool,
     /// Entries that the plan reads.
     pub hits: Vec<Hit>,
     /// Prefixes below the root that the plan keeps, by the ordinal of their AddEntry.

@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use nectarine_catalog::Fingerprint;
 
+use super::Relative;
+
 /// An entry, as far as choosing needs it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Found {
@@ -44,6 +46,11 @@ pub struct Inquiry {
 pub trait CacheOracle: fmt::Debug + Send + Sync {
     /// One answer for each (key, program); `count` says whether the look-ups are to be remembered.
     fn inquire(&self, prefixes: &[(Fingerprint, Fingerprint)], count: bool) -> Vec<Inquiry>;
+
+    /// Programs of a family (see `canonical::Lineage`) that have or had entries, the youngest first.
+    fn relatives(&self, _family: &Fingerprint) -> Vec<Relative> {
+        vec![]
+    }
 
     /// Entries of a program that hold states, or rows, over whatever extents.
     fn segments(&self, program: &Fingerprint, states: bool) -> Vec<Segment>;

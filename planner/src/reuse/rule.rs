@@ -26,6 +26,7 @@ use nectarine_catalog::Fingerprint;
 use super::candidate::candidate;
 use super::consistent::inconsistent;
 use super::context::{Findings, Hit, Repeated, ReuseContext, ReuseExtension, ReuseMode};
+use super::cover::{Cover, coverable, is_set_below, lineage};
 use super::segments::ChosenSegments;
 use super::{Found, Inquiry, PrefixReport, Verdict};
 use crate::canonical::{Prefix, PrefixKind, PrefixNode, prefixes};
@@ -73,12 +74,20 @@ fn reuse(
         segments: HashMap::new(),
         inquiries: inquire(&root, context),
         chosen: HashSet::new(),
+        covers: HashMap::new(),
         inconsistent: HashSet::new(),
         kept_keys: HashSet::new(),
-        findings: Findings { root: root.prefix.clone(), hits: vec![], kept: vec![], repeated: vec![], report: vec![] },
+        findings: Findings {
+            root: root.prefix.clone(),
+            keeps_root: true,
+            hits: vec![],
+            kept: vec![],
+            repeated: vec![],
+            report: vec![],
+        },
     };
     rewrite.choose(&root)?;
-    let place = Place { depth: 0, is_root: true, parent_lookups: 0, may_keep: context.mode.keeps() };
+    let place = Place { depth: 0, is_root: true, as_set: false, parent_lookups: 0, may_keep: context.mode.keeps() };
     let plan = rewrite.rewrite(&root, place)?;
     if context.mode == ReuseMode::On {
         rewrite.findings.repeated = repeated(&root, &rewrite.chosen);
@@ -163,6 +172,8 @@ fn inquire(root: &PrefixNode, context: &ReuseContext) -> HashMap<Fingerprint, In
 pub(super) struct Place {
     pub(super) depth: usize,
     is_root: bool,
+    /// Whether it does not matter how often each row is there.
+    as_set: bool,
     pub(super) parent_lookups: u64,
     pub(super) may_keep: bool,
 }
@@ -174,6 +185,8 @@ pub(super) struct Rewrite<'a> {
     pub(super) n_occurrences: HashMap<Fingerprint, usize>,
     /// Prefixes that are read from their entries.
     chosen: HashSet<Fingerprint>,
+    /// Those among them that have no entry of their own, with the entry that stands for it: as it is, or as a set.
+    covers: HashMap<(Fingerprint, bool), Cover>,
     /// Prefixes of which some extents are read, by their keys.
     segments: HashMap<Fingerprint, Option<ChosenSegments>>,
     pub(super) inconsistent: HashSet<Fingerprint>,
@@ -199,7 +212,7 @@ impl Rewrite<'_> {
         loop {
             self.chosen.clear();
             self.segments.clear();
-            self.choose_below(root, true)?;
+            self.choose_below(root, true, false)?;
             let hits = self.chosen.iter().chain(self.segments.keys()).copied().collect();
             let given_up = inconsistent(root, &hits);
             if given_up.is_empty() {
@@ -209,9 +222,15 @@ impl Rewrite<'_> {
         }
     }
 
-    fn choose_below(&mut self, node: &PrefixNode, is_root: bool) -> Result<()> {
+    fn choose_below(&mut self, node: &PrefixNode, is_root: bool, as_set: bool) -> Result<()> {
         if let Some(prefix) = candidate(node, is_root)
             && self.usable(prefix).is_some()
+        {
+            self.chosen.insert(prefix.key);
+            return Ok(());
+        }
+        if let Some(prefix) = coverable(node)
+            && self.is_covered(node, prefix, as_set)
         {
             self.chosen.insert(prefix.key);
             return Ok(());
@@ -223,7 +242,8 @@ impl Rewrite<'_> {
             self.segments.insert(prefix.key, Some(segments));
             return Ok(());
         }
-        node.children.iter().try_for_each(|child| self.choose_below(child, false))
+        let as_set = is_set_below(&node.plan, as_set);
+        node.children.iter().try_for_each(|child| self.choose_below(child, false, as_set))
     }
 
     /// What whole hits below a node would save, in microseconds.
@@ -233,6 +253,26 @@ impl Rewrite<'_> {
             None => self.saved_below(child),
         };
         node.children.iter().map(saved).sum()
+    }
+
+    /// Whether the entry of a relative has all that this node gives; the smallest such entry is taken.
+    fn is_covered(&mut self, node: &PrefixNode, prefix: &Prefix, as_set: bool) -> bool {
+        if self.covers.contains_key(&(prefix.key, as_set)) {
+            return true;
+        }
+        let relatives = self.context.oracle.relatives(&lineage(prefix, as_set).family);
+        let questions: Vec<_> =
+            relatives.iter().map(|relative| (prefix.key_of(&relative.program), relative.program)).collect();
+        let inquiries = self.context.oracle.inquire(&questions, false);
+        let covers =
+            relatives.into_iter().zip(questions).zip(inquiries).filter_map(|((relative, (key, _)), inquiry)| {
+                let found = inquiry.found.filter(is_worth_it)?;
+                let cover = Cover { as_set, key, found, relative };
+                (!self.context.banned.contains(&key) && cover.plan(node).is_some()).then_some(cover)
+            });
+        let Some(cover) = covers.min_by_key(|cover| cover.found.bytes) else { return false };
+        self.covers.insert((prefix.key, as_set), cover);
+        true
     }
 
     fn usable(&self, prefix: &Prefix) -> Option<Found> {
@@ -256,6 +296,20 @@ impl Rewrite<'_> {
                 found.cost_us,
                 node.plan.schema(),
             )));
+        }
+        if let Ok(covered) = &node.prefix
+            && self.chosen.contains(&covered.key)
+            && let Some(cover) = self.covers.get(&(covered.key, place.as_set)).cloned()
+            && let Some(plan) = cover.plan(node)
+        {
+            // What is little more than the entry once again is not kept beside it.
+            self.findings.keeps_root &= !place.is_root || !cover.is_nearly(node);
+            let kept = place.is_root && place.may_keep && self.findings.keeps_root;
+            self.report(node, place.depth, Verdict::Hit(cover.found), kept);
+            let Cover { key, found, relative, .. } = cover;
+            // Not the whole answer's own entry, even at the root: that is yet to be kept.
+            self.findings.hits.push(Hit { key, program: relative.program, found, is_root: false });
+            return Ok(plan);
         }
         let own = node.prefix.as_ref().ok();
         if let Some(prefix) = own
@@ -284,6 +338,7 @@ impl Rewrite<'_> {
         let below = Place {
             depth: place.depth + 1,
             is_root: false,
+            as_set: is_set_below(&node.plan, place.as_set),
             parent_lookups: lookups.unwrap_or(place.parent_lookups),
             // A recursive term runs many times, and each time on other rows.
             may_keep: place.may_keep && node.plan.name() != "RecursiveQueryExec",

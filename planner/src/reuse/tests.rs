@@ -1,5 +1,7 @@
 //! The rule on plans, with an oracle that knows what it is told.
 
+mod cover;
+
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -16,6 +18,7 @@ use crate::canonical::fixture::Fixture;
 struct Told {
     found: Mutex<HashMap<Fingerprint, Found>>,
     lookups: Mutex<HashMap<Fingerprint, u64>>,
+    relatives: Mutex<HashMap<Fingerprint, Vec<Relative>>>,
 }
 
 impl CacheOracle for Told {
@@ -33,6 +36,10 @@ impl CacheOracle for Told {
 
     fn segments(&self, _program: &Fingerprint, _states: bool) -> Vec<Segment> {
         vec![]
+    }
+
+    fn relatives(&self, family: &Fingerprint) -> Vec<Relative> {
+        self.relatives.lock().get(family).cloned().unwrap_or_default()
     }
 }
 

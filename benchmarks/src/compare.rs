@@ -1,4 +1,4 @@
-//! Whether two engines gave the same rows: in any order, floats up to their last bits.
+//! Whether two runs gave the same rows: in any order, floats up to their last bits.
 
 use anyhow::Result;
 use arrow::array::{Array, ArrayRef, AsArray};
@@ -13,7 +13,7 @@ const TOLERANCE: f64 = 1e-9;
 pub(crate) fn difference(ours: &[RecordBatch], stock: &[RecordBatch]) -> Result<Option<String>> {
     let (n_ours, n_stock) = (n_rows(ours), n_rows(stock));
     if n_ours != n_stock {
-        return Ok(Some(format!("{n_ours} rows, stock has {n_stock}")));
+        return Ok(Some(format!("{n_ours} rows, expected {n_stock}")));
     }
     if n_ours == 0 {
         return Ok(None);
@@ -23,7 +23,7 @@ pub(crate) fn difference(ours: &[RecordBatch], stock: &[RecordBatch]) -> Result<
         batch.schema().fields().iter().map(|field| (field.name().clone(), field.data_type().clone())).collect()
     };
     if types(&ours) != types(&stock) {
-        return Ok(Some(format!("columns {:?}, stock has {:?}", types(&ours), types(&stock))));
+        return Ok(Some(format!("columns {:?}, expected {:?}", types(&ours), types(&stock))));
     }
     let (ours, stock) = (sorted(&ours)?, sorted(&stock)?);
     for (position, field) in ours.schema().fields().iter().enumerate() {
@@ -84,6 +84,6 @@ mod tests {
         assert_eq!(found(&rows(&[2, 1], &[7.0, 0.1 + 0.2])), None);
         assert_eq!(found(&rows(&[2, 1], &[7.0, 0.31])).as_deref(), Some("values of column \"v\""));
         assert_eq!(found(&rows(&[3, 1], &[7.0, 0.3])).as_deref(), Some("values of column \"k\""));
-        assert_eq!(found(&rows(&[2], &[7.0])).as_deref(), Some("1 rows, stock has 2"));
+        assert_eq!(found(&rows(&[2], &[7.0])).as_deref(), Some("1 rows, expected 2"));
     }
 }
