@@ -125,7 +125,7 @@ fn dying_at_any_point_of_publishing_leaves_whole_entries() {
         let sql = statement(round);
         home.die(point, "on", &sql);
         let n_left = home.verified() - n_entries;
-        assert_eq!(n_left, if left == Left::All { 2 } else { 0 }, "{point}");
+        assert_eq!(n_left, if left == Left::All { 3 } else { 0 }, "{point}");
         home.answers(&sql);
         n_entries = home.verified();
     }
@@ -135,7 +135,7 @@ fn dying_at_any_point_of_publishing_leaves_whole_entries() {
         let before = home.verified();
         home.die(point, "refresh", &sql);
         let n_lost = before - home.verified();
-        assert_eq!(n_lost, if left == Left::All { 0 } else { 2 }, "{point}");
+        assert_eq!(n_lost, if left == Left::All { 0 } else { 3 }, "{point}");
         home.answers(&sql);
         assert_eq!(home.verified(), before, "{point}");
     }

@@ -35,6 +35,9 @@ const TRIES_MAX: usize = 8;
 /// How long a statement waits for the store to take what it is about to read.
 const RUN_FIRST_WAIT: Duration = Duration::from_secs(2);
 
+/// States are merged if they take no more than one part in so many of the memory, packed as they are stored.
+const MERGE_MEMORY_SHARE: u64 = 128;
+
 /// A plan that can run.
 pub(crate) struct Planned {
     pub(crate) plan: Arc<dyn ExecutionPlan>,
@@ -246,6 +249,8 @@ impl<'a> StatementReuse<'a> {
             self.banned.clone(),
             counts,
         );
+        let memory = parse_size("nectarine.memory_limit", &ours.memory_limit, machine::memory_bytes())?;
+        let context = context.with_merge_bytes_max(memory / MERGE_MEMORY_SHARE);
         Ok((context.with_salt(self.reuse.salts.of(self.state.config_options())), oracle))
     }
 

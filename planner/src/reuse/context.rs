@@ -17,6 +17,9 @@ use parking_lot::Mutex;
 use super::{AdmissionPolicy, CacheOracle, Found, PrefixReport};
 use crate::canonical::{BuiltIns, Prefix, Salt, Uncacheable};
 
+/// Stored bytes of states that are merged at most, however much memory there is.
+const MERGE_BYTES_MAX: u64 = 64 << 20;
+
 /// What a session wants of the cache.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum ReuseMode {
@@ -116,6 +119,8 @@ pub struct ReuseContext {
     pub counts: bool,
     /// Whether somebody wants to know all about each prefix.
     pub explains: bool,
+    /// Stored bytes of states that are merged into one entry at most.
+    pub merge_bytes_max: u64,
     /// The salt of the statement's settings, if it is known already.
     salt: Option<Salt>,
     findings: Mutex<Option<Findings>>,
@@ -139,6 +144,7 @@ impl ReuseContext {
             banned,
             counts,
             explains: false,
+            merge_bytes_max: MERGE_BYTES_MAX,
             salt: None,
             findings: Mutex::default(),
         }
@@ -148,6 +154,13 @@ impl ReuseContext {
     #[must_use]
     pub fn explaining(self) -> Self {
         Self { counts: false, explains: true, ..self }
+    }
+
+    /// The same with less room for merging.
+    #[must_use]
+    pub fn with_merge_bytes_max(mut self, bytes: u64) -> Self {
+        self.merge_bytes_max = bytes.min(MERGE_BYTES_MAX);
+        self
     }
 
     /// The same for a caller that knows the salt of the statement's settings, which takes a while to work out.

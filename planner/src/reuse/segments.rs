@@ -142,7 +142,9 @@ impl Rewrite<'_> {
         let n_entries = plan.reads.len();
         let keeps = place.may_keep && self.context.mode == ReuseMode::On;
         let wants_merged = n_entries + terms.len() > PARTS_MAX || plan.terms.iter().any(|term| !term.is_program);
-        let merges = keeps && combine == Combine::MergeGroups && wants_merged && !terms.is_empty();
+        // Merging holds all groups in memory, and must not fail where computing would not.
+        let fits = plan.reads.iter().map(|segment| segment.found.bytes).sum::<u64>() <= self.context.merge_bytes_max;
+        let merges = keeps && combine == Combine::MergeGroups && wants_merged && fits && !terms.is_empty();
         let verdict =
             Verdict::Segments { n_entries, n_terms: terms.len(), saved_us: plan.saved_us, combine: word(combine) };
         self.report(node, place.depth, verdict, keeps && !terms.is_empty());
@@ -185,8 +187,8 @@ impl Rewrite<'_> {
         let may = place.may_keep && matches!(self.context.mode, ReuseMode::On | ReuseMode::Refresh);
         may && combine(node, false) == Some(Combine::MergeGroups)
             && self.inquiries.get(&prefix.key).is_some_and(|inquiry| {
-                inquiry.found.is_none()
-                    && self.context.policy.admits(PrefixKind::Aggregate, inquiry, place.parent_lookups)
+                let is_new = inquiry.found.is_none() || !self.context.mode.reads();
+                is_new && self.context.policy.admits(PrefixKind::Aggregate, inquiry, place.parent_lookups)
             })
             && node.children.first().is_some_and(|child| can_grow(&child.plan, prefix.lists().len()))
     }

@@ -116,7 +116,7 @@ async fn off_reads_and_keeps_nothing() {
     setup.knows(sql).await;
     let (_, findings) = setup.run(sql, ReuseMode::Refresh).await;
     assert!(findings.hits.is_empty());
-    assert_eq!(findings.kept.len(), 1, "the groups below");
+    assert_eq!(findings.kept.len(), 2, "the groups below and their states");
     let (_, findings) = setup.run(sql, ReuseMode::ReadOnly).await;
     assert!(findings.is_exact());
 }

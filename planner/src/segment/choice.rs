@@ -75,7 +75,8 @@ pub(crate) fn choose(candidates: &Candidates<'_>) -> Option<SegmentPlan> {
     if positions.iter().zip(today).any(|(positions, list)| positions.len() != list.len()) {
         return None;
     }
-    let seen: Vec<Candidate<'_>> = segments.iter().filter_map(|segment| locate(segment, &positions)).collect();
+    let worth_it = segments.iter().filter(|segment| saved_us(segment) > 0);
+    let seen: Vec<Candidate<'_>> = worth_it.filter_map(|segment| locate(segment, &positions)).collect();
     if let Some(whole) = seen.iter().find(|candidate| candidate.grown.is_empty()) {
         return Some(SegmentPlan {
             reads: vec![whole.segment.clone()],
@@ -136,8 +137,7 @@ fn saved_us(segment: &Segment) -> u64 {
 /// Entries over disjoint extents of one scan, all with today's extents of the others.
 fn one_grew(leaf: usize, seen: &[Candidate<'_>], today: &Lists, reads_max: usize) -> Option<SegmentPlan> {
     let fits = |candidate: &&Candidate<'_>| candidate.grown == [leaf] && !candidate.positions[leaf].is_empty();
-    let usable: Vec<&Candidate<'_>> =
-        seen.iter().filter(fits).filter(|candidate| saved_us(candidate.segment) > 0).collect();
+    let usable: Vec<&Candidate<'_>> = seen.iter().filter(fits).collect();
     let interval = |candidate: &&Candidate<'_>| {
         let positions = &candidate.positions[leaf];
         // Extents in between that it has not are computed, or lost to it: nobody else may cover them.
@@ -183,7 +183,7 @@ fn one_grew(leaf: usize, seen: &[Candidate<'_>], today: &Lists, reads_max: usize
 /// One entry over older extents of several scans, and a term for each of them.
 fn several_grew(candidate: &Candidate<'_>, today: &Lists, dependence: &[Linear]) -> Option<SegmentPlan> {
     let grows = |leaf: &usize| matches!(dependence[*leaf], Linear::Yes | Linear::Affine);
-    if candidate.grown.len() < 2 || !candidate.grown.iter().all(grows) || saved_us(candidate.segment) == 0 {
+    if candidate.grown.len() < 2 || !candidate.grown.iter().all(grows) {
         return None;
     }
     let mut terms = vec![];
