@@ -327,6 +327,7 @@ impl StatementRun<'_> {
             _planning: Some(Arc::clone(self.planning)),
             reuse: shared.reuse.clone(),
             remember: self.remember(&plan, planned.findings.as_ref(), &stream.schema()),
+            extents: planned.findings.as_ref().map(|findings| findings.extents).unwrap_or_default(),
             hits: planned.findings.map(|findings| findings.hits).unwrap_or_default(),
             keeping,
             leader: planned.leader,

@@ -12,7 +12,7 @@ use datafusion::execution::SendableRecordBatchStream;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use futures::StreamExt;
 use nectarine_catalog::Fingerprint;
-use nectarine_planner::reuse::Hit;
+use nectarine_planner::reuse::{ExtentCounts, Hit};
 
 use crate::EngineError;
 use crate::progress::Progress;
@@ -32,6 +32,7 @@ pub(crate) struct Ending {
     pub(crate) reuse: Reuse,
     /// Entries that the plan reads.
     pub(crate) hits: Vec<Hit>,
+    pub(crate) extents: ExtentCounts,
     /// Entries that the plan makes.
     pub(crate) keeping: Option<Keeping>,
     pub(crate) leader: Option<Leader>,
@@ -187,6 +188,8 @@ impl Ending {
             };
             receipt.entries = self.hits.iter().map(|hit| hit.key).collect();
             receipt.saved = Duration::from_micros(saved_us);
+            receipt.extents_total = self.extents.total;
+            receipt.extents_reused = self.extents.reused;
             receipt.kept = n_kept;
         });
         self.record.reused(&self.receipt.get());

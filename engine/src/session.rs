@@ -17,7 +17,7 @@ use datafusion::physical_plan::memory::MemoryStream;
 use datafusion::sql::parser::Statement as DFStatement;
 use nectarine_catalog::{Fingerprint, QueryId, TableName};
 use nectarine_planner::Streams;
-use nectarine_planner::reuse::{Found, Hit};
+use nectarine_planner::reuse::{ExtentCounts, Found, Hit};
 use nectarine_planner::sql::{self, ParseOptions};
 use parking_lot::{Mutex, RwLock};
 
@@ -237,6 +237,7 @@ impl Session {
             _planning: None,
             reuse: shared.reuse.clone(),
             hits: vec![hit],
+            extents: ExtentCounts::default(),
             keeping: None,
             leader: None,
             receipt: receipt.clone(),

@@ -28,7 +28,7 @@ mod segments;
 mod tests;
 
 pub use self::admission::AdmissionPolicy;
-pub use self::context::{Findings, Hit, Kept, Repeated, ReuseContext, ReuseExtension, ReuseMode};
+pub use self::context::{ExtentCounts, Findings, Hit, Kept, Repeated, ReuseContext, ReuseExtension, ReuseMode};
 pub use self::cover::{Relative, may_cover};
 pub use self::lookup::Lookup;
 pub use self::oracle::{CacheOracle, EmptyOracle, Found, Inquiry, Segment};

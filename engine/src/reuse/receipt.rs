@@ -38,6 +38,10 @@ pub struct Receipt {
     pub entries: Vec<Fingerprint>,
     /// What computing them took, less what reading them took.
     pub saved: Duration,
+    /// Extents that the answer is about; 0 where nothing was reused.
+    pub extents_total: usize,
+    /// Those among them that were not read.
+    pub extents_reused: usize,
     /// Entries that this answer left behind.
     pub kept: usize,
 }

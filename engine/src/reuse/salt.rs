@@ -6,10 +6,13 @@ use datafusion::config::ConfigOptions;
 use nectarine_planner::canonical::Salt;
 use parking_lot::Mutex;
 
+/// Settings and their salt.
+type Known = (Arc<ConfigOptions>, Salt);
+
 /// The salt of the last settings that were asked for: those that sessions start with, mostly.
 #[derive(Clone, Default)]
 pub(crate) struct Salts {
-    known: Arc<Mutex<Option<(Arc<ConfigOptions>, Salt)>>>,
+    known: Arc<Mutex<Option<Known>>>,
 }
 
 impl Salts {

@@ -79,6 +79,15 @@ pub struct Kept {
     pub reused_us: u64,
 }
 
+/// How many extents a plan is about.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct ExtentCounts {
+    /// All that its scans name, each once.
+    pub total: usize,
+    /// Those among them that are not read, because entries have what is needed of them.
+    pub reused: usize,
+}
+
 /// What the rule found and decided.
 #[derive(Debug)]
 pub struct Findings {
@@ -92,6 +101,8 @@ pub struct Findings {
     pub kept: Vec<Kept>,
     /// Groups that the plan would compute more than once: run them first, and both read the result.
     pub repeated: Vec<Repeated>,
+    /// Extents below the plan, and how many of them need not be read. Only told where something is reused.
+    pub extents: ExtentCounts,
     /// One line for each node that was looked at.
     pub report: Vec<PrefixReport>,
 }

@@ -16,6 +16,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use datafusion::common::Result;
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::config::ConfigOptions;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
@@ -25,12 +26,12 @@ use nectarine_catalog::Fingerprint;
 
 use super::candidate::candidate;
 use super::consistent::inconsistent;
-use super::context::{Findings, Hit, Repeated, ReuseContext, ReuseExtension, ReuseMode};
+use super::context::{ExtentCounts, Findings, Hit, Repeated, ReuseContext, ReuseExtension, ReuseMode};
 use super::cover::{Cover, coverable, is_set_below, lineage};
 use super::segments::ChosenSegments;
 use super::{Found, Inquiry, PrefixReport, Verdict};
 use crate::canonical::{Prefix, PrefixKind, PrefixNode, prefixes};
-use crate::node::CacheReadExec;
+use crate::node::{CacheReadExec, ExtentScanExec};
 
 /// What opening an entry costs, in microseconds.
 const OPEN_US: u64 = 150;
@@ -83,6 +84,7 @@ fn reuse(
             hits: vec![],
             kept: vec![],
             repeated: vec![],
+            extents: ExtentCounts::default(),
             report: vec![],
         },
     };
@@ -92,8 +94,24 @@ fn reuse(
     if context.mode == ReuseMode::On {
         rewrite.findings.repeated = repeated(&root, &rewrite.chosen);
     }
+    if !rewrite.findings.hits.is_empty() {
+        let (all, read) = (extents_below(&root.plan)?, extents_below(&plan)?);
+        rewrite.findings.extents = ExtentCounts { total: all.len(), reused: all.difference(&read).count() };
+    }
     context.found(rewrite.findings);
     Ok(plan)
+}
+
+/// The extents that the scans of a plan read.
+fn extents_below(plan: &Arc<dyn ExecutionPlan>) -> Result<HashSet<Fingerprint>> {
+    let mut extents = HashSet::new();
+    plan.apply(|node| {
+        if let Some(scan) = node.downcast_ref::<ExtentScanExec>() {
+            extents.extend(scan.extents().iter().map(|extent| extent.fingerprint));
+        }
+        Ok(TreeNodeRecursion::Continue)
+    })?;
+    Ok(extents)
 }
 
 /// Groups that occur more than once in what is computed, the largest ones only.
