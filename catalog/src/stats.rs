@@ -18,7 +18,7 @@ mod value;
 
 use std::sync::Arc;
 
-use arrow::datatypes::{DataType, Schema};
+use arrow::datatypes::Schema;
 use datafusion_common::stats::Precision;
 use datafusion_common::{ColumnStatistics, ScalarValue, Statistics};
 
@@ -51,22 +51,6 @@ pub fn column(extent: &Extent, schema: &Schema, ordinal: usize) -> ColumnStatist
     let Some(partition) = partition_of(extent, schema, ordinal) else { return file_column(extent, schema, ordinal) };
     let data_type = schema.field(ordinal).data_type();
     partition_column(extent, partition.map(|value| ScalarValue::try_from_string(value.to_string(), data_type)))
-}
-
-/// Which columns hold no NULL in any of the extents, as far as is known for sure. Partition columns are left open.
-pub fn not_null(extents: &[Arc<Extent>], schema: &Schema) -> Vec<bool> {
-    let told = |ordinal: usize, data_type: &DataType| {
-        extents.iter().filter(|extent| extent.rows != Some(0)).all(|extent| {
-            partition_of(extent, schema, ordinal).is_none()
-                && codec::column(&extent.stats, ordinal, data_type)
-                    .is_some_and(|known| known.null_count == Precision::Exact(0))
-        })
-    };
-    // Without a row nothing is proven that the next one could not undo.
-    if extents.iter().all(|extent| extent.rows == Some(0)) {
-        return vec![false; schema.fields().len()];
-    }
-    schema.fields().iter().enumerate().map(|(ordinal, field)| told(ordinal, field.data_type())).collect()
 }
 
 fn file_column(extent: &Extent, schema: &Schema, ordinal: usize) -> ColumnStatistics {

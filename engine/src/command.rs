@@ -225,7 +225,6 @@ impl StatementRun<'_> {
                 format!("prepared statement \"{}\" does not exist", parameters.name),
             ));
         };
-        self.catalog.narrow(prepares_query(&prepared));
         let prepare = Box::pin(self.state.statement_to_plan(prepared)).await?;
         let context = SessionContext::new_with_state(self.state.as_ref().clone());
         Box::pin(context.execute_logical_plan(prepare)).await?;
@@ -305,7 +304,6 @@ impl StatementRun<'_> {
     ) -> Result<Running> {
         let shared = &self.session.inner.shared;
         let planned = StatementReuse::new(&shared.reuse, self.state, self.catalog)?.plan(&plan, is_query).await?;
-        self.catalog.narrow(false);
         self.record.planned(&planned.plan);
         if let Some(findings) = &planned.findings {
             self.record.looked_up(reuse::lookups(findings));
@@ -372,13 +370,6 @@ pub(crate) fn is_query(statement: &Statement) -> bool {
     let Statement::DataFusion(statement) = statement else { return false };
     let DFStatement::Statement(inner) = statement.as_ref() else { return false };
     matches!(inner.as_ref(), ast::Statement::Query(_))
-}
-
-/// Whether what a PREPARE statement prepares only reads.
-fn prepares_query(prepare: &DFStatement) -> bool {
-    let DFStatement::Statement(prepare) = prepare else { return false };
-    let ast::Statement::Prepare { statement, .. } = prepare.as_ref() else { return false };
-    matches!(statement.as_ref(), ast::Statement::Query(_))
 }
 
 /// The last part of the name that a CREATE statement makes.

@@ -19,7 +19,6 @@ use nectarine_planner::reuse::ReusePrefixes;
 
 use crate::catalog_view::CatalogCache;
 use crate::home::Home;
-use crate::not_null::NotNullColumns;
 use crate::only_views::OnlyViews;
 use crate::query_log::QueryLog;
 use crate::reuse::{CacheAdmin, Reuse};
@@ -45,7 +44,6 @@ pub(crate) struct Shared {
     pub(crate) catalog: CatalogCache,
     pub(crate) log: QueryLog,
     pub(crate) reuse: Reuse,
-    pub(crate) not_null: NotNullColumns,
     pub(crate) settings: Settings,
     /// What every session starts from.
     pub(crate) template: SessionState,
@@ -168,8 +166,7 @@ impl EngineBuilder {
         let catalog = CatalogCache::new(Arc::clone(&store), home.tables());
         let ours = options(template.config_options());
         let reuse = Reuse::open(&home, Arc::clone(&store), object_stores.clone(), &ours).await?;
-        let not_null = NotNullColumns::default();
-        let shared = Shared { store, object_stores, tracker, catalog, log, reuse, not_null, settings, template, home };
+        let shared = Shared { store, object_stores, tracker, catalog, log, reuse, settings, template, home };
         Ok(Engine { shared: Arc::new(shared) })
     }
 }

@@ -25,7 +25,6 @@ mod machine;
 mod managed;
 mod metrics;
 mod names;
-mod not_null;
 mod noting_store;
 mod only_views;
 mod progress;

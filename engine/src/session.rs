@@ -146,7 +146,6 @@ impl Session {
         let new_name = command::created_name(&statement);
         let is_query = command::is_query(&statement);
         let catalog = StatementCatalog::new(Arc::clone(&self.inner.shared), view, tables, catalog_name, new_name);
-        catalog.narrow(statement.only_reads());
         let planning = catalog.plan_with(&mut state);
         let statement_run = command::StatementRun {
             session: self,

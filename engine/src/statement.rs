@@ -13,7 +13,6 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
 use datafusion::catalog::view::ViewTable;
@@ -71,8 +70,6 @@ pub(crate) struct StatementCatalog {
     /// because the state refers back here.
     state: Mutex<Option<Arc<SessionState>>>,
     view_depth: Mutex<usize>,
-    /// Whether tables that are looked up now are for reading by this statement, and by nothing else.
-    narrows: AtomicBool,
 }
 
 impl StatementCatalog {
@@ -95,7 +92,6 @@ impl StatementCatalog {
             new_name,
             state: Mutex::default(),
             view_depth: Mutex::default(),
-            narrows: AtomicBool::new(false),
         })
     }
 
@@ -105,12 +101,6 @@ impl StatementCatalog {
         let state = Arc::new(state.clone());
         *self.state.lock() = Some(Arc::clone(&state));
         Arc::new(Planning { catalog: Arc::clone(self), state })
-    }
-
-    /// From now on, or no longer, tables show what their snapshots prove. While a statement that only reads is planned: what
-    /// it looks up when it runs is for information_schema, which tells what tables declare.
-    pub(crate) fn narrow(&self, narrows: bool) {
-        self.narrows.store(narrows, Ordering::Relaxed);
     }
 
     /// External extents that the statement pinned.
@@ -140,7 +130,7 @@ impl StatementCatalog {
         match self.view.table(schema, name) {
             Some(table) => self.provider_of(table).await.map(Some),
             None if looks_like_location(name) && self.new_name.as_deref() != Some(name) => {
-                Ok(Some(self.stream_table(&self.located(name).await?).await?))
+                Ok(Some(self.stream_table(&self.located(name).await?)?))
             }
             None => Ok(None),
         }
@@ -149,11 +139,11 @@ impl StatementCatalog {
     pub(crate) async fn provider_of(self: &Arc<Self>, table: &Arc<TableDef>) -> Result<Arc<dyn TableProvider>> {
         match &table.kind {
             TableKind::View { query, default_schema } => self.view_table(table, query, default_schema).await,
-            _ => self.stream_table(table).await,
+            _ => self.stream_table(table),
         }
     }
 
-    async fn stream_table(self: &Arc<Self>, table: &Arc<TableDef>) -> Result<Arc<dyn TableProvider>> {
+    fn stream_table(self: &Arc<Self>, table: &Arc<TableDef>) -> Result<Arc<dyn TableProvider>> {
         let mut defaults = vec![];
         if !table.defaults.is_empty() {
             let state = self.state()?;
@@ -163,22 +153,7 @@ impl StatementCatalog {
             }
         }
         let streams: Arc<dyn Streams> = Arc::clone(self) as _;
-        let stream = StreamTable::new(Arc::clone(table), streams, defaults);
-        Ok(Arc::new(match self.not_null(table).await {
-            Some(not_null) => stream.narrowed(&not_null),
-            None => stream,
-        }))
-    }
-
-    /// Columns that hold no NULL in this statement's snapshot. Files that cannot be listed are an error when they are read,
-    /// not when their table is looked up.
-    async fn not_null(&self, table: &TableDef) -> Option<Arc<[bool]>> {
-        if !self.narrows.load(Ordering::Relaxed) {
-            return None;
-        }
-        let extents = self.extents(table).await.ok()?;
-        let digest = self.reads.lock().iter().find(|(read, _)| read.id == table.id)?.1;
-        Some(self.shared.not_null.of(table, &extents, digest))
+        Ok(Arc::new(StreamTable::new(Arc::clone(table), streams, defaults)))
     }
 
     /// A view is its text, planned against what there is now.

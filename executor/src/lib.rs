@@ -7,7 +7,7 @@
 //!   scan          one extent scan as DataFusion's own file scans
 //!   null_text     text of CSV files that stands for NULL
 //!   null_counts   how many NULLs a Parquet file tells of, and what it leaves open
-//!   nullable      columns that are as nullable as the file has them
+//!   nullable      NOT NULL columns of files under nullable columns of tables
 //!   named_source  what goes wrong in a file is told with the file's name
 //!   format        reader options and schema inference per file format
 //!   arrow_file    lengths in Arrow files, before anyone believes them

@@ -1,13 +1,12 @@
-//! [`NullableColumns`]: whether a column may be NULL is the plan's affair, not the reader's.
+//! [`NullableColumns`]: a column that a file declares NOT NULL serves where the table lets it be NULL.
 //!
-//! Columns of external tables are declared nullable, because the next file may lack them; a plan takes them for NOT NULL where
-//! its snapshot proves it; and files declare what their writers chose. DataFusion's own adapter puts a cast around every column
-//! whose nullability differs from the file's, which costs time for each batch and hides the column from the pruning of row
-//! groups. Where nothing else differs, the column is read as it is: the scan checks its batches against what was proven.
+//! Columns of external tables are nullable, because the next file may lack them. DataFusion's own adapter puts a cast around
+//! every column whose nullability differs from the file's, which costs time for each batch and hides the column from the
+//! pruning of row groups. A column that is never NULL is one that may be NULL: nothing has to be done about it.
 
 use std::sync::Arc;
 
-use arrow::datatypes::{Field, FieldRef, Schema, SchemaRef};
+use arrow::datatypes::{FieldRef, Schema, SchemaRef};
 use datafusion::common::Result;
 use datafusion::physical_expr_adapter::{
     DefaultPhysicalExprAdapterFactory, PhysicalExprAdapter, PhysicalExprAdapterFactory,
@@ -15,10 +14,7 @@ use datafusion::physical_expr_adapter::{
 
 /// Makes adapters from a table's columns to a file's.
 #[derive(Debug)]
-pub(crate) struct NullableColumns {
-    /// What the table declares. A column that is declared NOT NULL must be in every file.
-    pub(crate) declared: SchemaRef,
-}
+pub(crate) struct NullableColumns;
 
 impl PhysicalExprAdapterFactory for NullableColumns {
     fn create(
@@ -26,61 +22,47 @@ impl PhysicalExprAdapterFactory for NullableColumns {
         logical_file_schema: SchemaRef,
         physical_file_schema: SchemaRef,
     ) -> Result<Arc<dyn PhysicalExprAdapter>> {
-        let logical = self.as_in_file(&logical_file_schema, &physical_file_schema);
+        let logical = narrowed(&logical_file_schema, &physical_file_schema);
         DefaultPhysicalExprAdapterFactory.create(logical, physical_file_schema)
     }
 }
 
-impl NullableColumns {
-    /// The table's columns, as nullable as the file's are where nothing else differs.
-    fn as_in_file(&self, logical: &SchemaRef, physical: &SchemaRef) -> SchemaRef {
-        let adopt = |field: &FieldRef| {
-            let may_be_null = |field: &Field| field.is_nullable();
-            if !self.declared.field_with_name(field.name()).is_ok_and(may_be_null) {
-                return Arc::clone(field);
-            }
-            match physical.field_with_name(field.name()) {
-                Ok(file) => {
-                    let same = field.as_ref().clone().with_nullable(file.is_nullable());
-                    if &same == file { Arc::new(same) } else { Arc::clone(field) }
-                }
-                // A file without rows may lack what no other file has a NULL in.
-                Err(_) => Arc::new(field.as_ref().clone().with_nullable(true)),
-            }
-        };
-        let fields: Vec<FieldRef> = logical.fields().iter().map(adopt).collect();
-        Arc::new(Schema::new_with_metadata(fields, logical.metadata().clone()))
-    }
+/// The table's columns, NOT NULL where the file's are and nothing else differs.
+fn narrowed(logical: &SchemaRef, physical: &SchemaRef) -> SchemaRef {
+    let narrow = |field: &FieldRef| match physical.field_with_name(field.name()) {
+        Ok(file) if field.is_nullable() && !file.is_nullable() => {
+            let same = field.as_ref().clone().with_nullable(false);
+            if &same == file { Arc::new(same) } else { Arc::clone(field) }
+        }
+        _ => Arc::clone(field),
+    };
+    let fields: Vec<FieldRef> = logical.fields().iter().map(narrow).collect();
+    Arc::new(Schema::new_with_metadata(fields, logical.metadata().clone()))
 }
 
 #[cfg(test)]
 mod tests {
-    use arrow::datatypes::DataType;
+    use arrow::datatypes::{DataType, Field};
 
     use super::*;
 
     #[test]
-    fn only_nullability_is_taken_from_the_file() {
+    fn only_nullability_is_narrowed() {
         let field = |name: &str, data_type, nullable| Field::new(name, data_type, nullable);
-        let schema = |proven: bool| {
-            Arc::new(Schema::new(vec![
-                field("a", DataType::Int64, true),
-                field("b", DataType::Int64, true),
-                field("c", DataType::Int64, !proven),
-                field("d", DataType::Int64, false),
-                field("e", DataType::Int64, !proven),
-            ]))
-        };
+        let logical = Arc::new(Schema::new(vec![
+            field("a", DataType::Int64, true),
+            field("b", DataType::Int64, true),
+            field("c", DataType::Int64, true),
+            field("d", DataType::Int64, false),
+        ]));
         let physical = Arc::new(Schema::new(vec![
             field("a", DataType::Int64, false),
             field("b", DataType::Int32, false),
             field("d", DataType::Int64, true),
-            field("e", DataType::Int64, true),
         ]));
-        let columns = NullableColumns { declared: schema(false) };
-        let adopted = columns.as_in_file(&schema(true), &physical);
-        let nullable: Vec<bool> = adopted.fields().iter().map(|field| field.is_nullable()).collect();
-        assert_eq!(nullable, [false, true, true, false, true]);
-        assert_eq!(adopted.field(1).data_type(), &DataType::Int64);
+        let narrowed = narrowed(&logical, &physical);
+        let nullable: Vec<bool> = narrowed.fields().iter().map(|field| field.is_nullable()).collect();
+        assert_eq!(nullable, [false, true, true, false]);
+        assert_eq!(narrowed.field(1).data_type(), &DataType::Int64);
     }
 }

@@ -189,9 +189,8 @@ fn scan_one_source(
     };
     let file_source = file_source(reading, table_schema, &source.store, runtime, config)?;
     let groups = in_order(source.files, config.execution.target_partitions);
-    let adapter = (reading.format == FileFormatKind::Parquet).then(|| {
-        Arc::new(NullableColumns { declared: Arc::clone(&reading.declared) }) as Arc<dyn PhysicalExprAdapterFactory>
-    });
+    let adapter = (reading.format == FileFormatKind::Parquet)
+        .then(|| Arc::new(NullableColumns) as Arc<dyn PhysicalExprAdapterFactory>);
     let builder = FileScanConfigBuilder::new(source.store, file_source)
         .with_file_groups(groups)
         .with_statistics(statistics)

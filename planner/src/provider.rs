@@ -39,8 +39,6 @@ pub trait Streams: fmt::Debug + Send + Sync {
 #[derive(Debug)]
 pub struct StreamTable {
     table: Arc<TableDef>,
-    /// As this statement sees it.
-    schema: SchemaRef,
     reading: Arc<Reading>,
     streams: Arc<dyn Streams>,
     constraints: Constraints,
@@ -54,19 +52,7 @@ impl StreamTable {
         let keys = table.primary_keys.iter().cloned().map(Constraint::PrimaryKey);
         let unique = table.unique_keys.iter().cloned().map(Constraint::Unique);
         let constraints = Constraints::new_unverified(keys.chain(unique).collect());
-        let schema = Arc::clone(&table.schema);
-        Self { table, schema, reading, streams, constraints, defaults }
-    }
-
-    /// The same with what the statement's snapshot proves: columns without a NULL in any of its extents are NOT NULL, which
-    /// spares the plan what it would do about NULLs. `not_null` has a value for each column. For statements that read; what
-    /// a table declares is what others see of it and what INSERT is held to.
-    pub fn narrowed(mut self, not_null: &[bool]) -> Self {
-        if self.reading.format == FileFormatKind::Parquet && not_null.contains(&true) {
-            self.reading = Arc::new(self.reading.narrowed(not_null));
-            self.schema = self.reading.schema();
-        }
-        self
+        Self { table, reading, streams, constraints, defaults }
     }
 
     /// What is known of the table.
@@ -90,7 +76,6 @@ pub fn reading_of(table: &TableDef) -> Reading {
                 table.schema.fields().iter().filter(|field| !is_partition(field)).cloned().collect();
             Reading {
                 format: source.format,
-                declared: Arc::clone(&table.schema),
                 file_schema: Arc::new(Schema::new_with_metadata(file_fields, table.schema.metadata().clone())),
                 partition_fields,
                 options: Arc::new(source.options.clone()),
@@ -99,7 +84,6 @@ pub fn reading_of(table: &TableDef) -> Reading {
         }
         TableKind::Managed { format } => Reading {
             format: *format,
-            declared: Arc::clone(&table.schema),
             file_schema: Arc::clone(&table.schema),
             partition_fields: vec![],
             options: Arc::default(),
@@ -108,7 +92,6 @@ pub fn reading_of(table: &TableDef) -> Reading {
         // A view has no extents; nobody scans it.
         TableKind::View { .. } => Reading {
             format: FileFormatKind::Parquet,
-            declared: Arc::clone(&table.schema),
             file_schema: Arc::clone(&table.schema),
             partition_fields: vec![],
             options: Arc::default(),
@@ -120,7 +103,7 @@ pub fn reading_of(table: &TableDef) -> Reading {
 #[async_trait]
 impl TableProvider for StreamTable {
     fn schema(&self) -> SchemaRef {
-        Arc::clone(&self.schema)
+        Arc::clone(&self.table.schema)
     }
 
     fn constraints(&self) -> Option<&Constraints> {
@@ -152,7 +135,7 @@ impl TableProvider for StreamTable {
         let scan = ExtentScanExec::try_new(
             self.table.name.clone(),
             Arc::clone(&self.reading),
-            Arc::clone(&self.schema),
+            Arc::clone(&self.table.schema),
             extents,
             projection.cloned(),
             statistics,

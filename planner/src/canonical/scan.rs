@@ -26,13 +26,13 @@ pub(super) fn reading(scan: &ExtentScanExec) -> Vec<u8> {
 
 /// The columns in the paths.
 pub(super) fn paths(scan: &ExtentScanExec) -> Vec<Vec<u8>> {
-    let declared = scan.reading().declared.fields();
+    let declared = scan.table_schema().fields();
     declared.iter().skip(n_in_files(scan)).map(|field| types::field(field)).collect()
 }
 
 /// The columns that are shown, as they were declared.
 pub(super) fn columns(scan: &ExtentScanExec) -> Vec<Vec<u8>> {
-    let declared = scan.reading().declared.fields();
+    let declared = scan.table_schema().fields();
     let columns: Vec<_> = match scan.projection() {
         Some(columns) => columns.iter().filter_map(|ordinal| declared.get(*ordinal)).collect(),
         None => declared.iter().collect(),
@@ -41,8 +41,7 @@ pub(super) fn columns(scan: &ExtentScanExec) -> Vec<Vec<u8>> {
 }
 
 fn n_in_files(scan: &ExtentScanExec) -> usize {
-    let reading = scan.reading();
-    reading.declared.fields().len().saturating_sub(reading.partition_fields.len())
+    scan.table_schema().fields().len().saturating_sub(scan.reading().partition_fields.len())
 }
 
 /// How the rows of a scan are made, whichever columns it shows.
@@ -66,7 +65,7 @@ pub(super) fn rows(scan: &ExtentScanExec) -> Encoder {
     match reading.format {
         // Columns of text go by position, so all of them decide about each.
         FileFormatKind::Csv => {
-            let in_files = reading.declared.fields().iter().take(n_in_files(scan));
+            let in_files = scan.table_schema().fields().iter().take(n_in_files(scan));
             encoder.list(in_files.map(|field| types::field(field)).collect());
         }
         // Others go by name.

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use arrow::datatypes::{FieldRef, Schema, SchemaRef};
+use arrow::datatypes::{FieldRef, SchemaRef};
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{Result, Statistics, internal_err};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
@@ -26,10 +26,7 @@ use nectarine_catalog::{Extent, FileFormatKind, TableName, stats};
 pub struct Reading {
     /// File format.
     pub format: FileFormatKind,
-    /// All columns as the table declares them. Fingerprints are made of these: what a snapshot proves about NULLs is
-    /// no part of the program that runs on it.
-    pub declared: SchemaRef,
-    /// Columns in the files, NOT NULL where the snapshot proves it.
+    /// Columns in the files.
     pub file_schema: SchemaRef,
     /// Columns in the paths, after those of the files.
     pub partition_fields: Vec<FieldRef>,
@@ -37,26 +34,6 @@ pub struct Reading {
     pub options: Arc<BTreeMap<String, String>>,
     /// Whether the files are known to be ours: written whole, never touched again.
     pub managed: bool,
-}
-
-impl Reading {
-    /// The same with what is known of a snapshot: `not_null` says which of the declared columns hold no NULL.
-    /// Only Parquet tells, and only of columns in the files.
-    pub fn narrowed(&self, not_null: &[bool]) -> Self {
-        let narrow = |(ordinal, field): (usize, &FieldRef)| match not_null.get(ordinal) {
-            Some(true) if field.is_nullable() => Arc::new(field.as_ref().clone().with_nullable(false)),
-            _ => Arc::clone(field),
-        };
-        let fields: Vec<FieldRef> = self.file_schema.fields().iter().enumerate().map(narrow).collect();
-        let file_schema = Arc::new(Schema::new_with_metadata(fields, self.file_schema.metadata().clone()));
-        Self { file_schema, ..self.clone() }
-    }
-
-    /// All columns as they are read: those of the files, then those of the paths.
-    pub fn schema(&self) -> SchemaRef {
-        let fields: Vec<FieldRef> = self.file_schema.fields().iter().chain(&self.partition_fields).cloned().collect();
-        Arc::new(Schema::new_with_metadata(fields, self.file_schema.metadata().clone()))
-    }
 }
 
 /// The rows of some extents of one stream.

@@ -110,14 +110,6 @@ pub struct ShowCreate {
 }
 
 impl Statement {
-    /// Whether the statement reads tables and leaves nothing behind that has columns of its own.
-    pub fn only_reads(&self) -> bool {
-        match self {
-            Self::DataFusion(statement) if matches!(statement.as_ref(), DFStatement::CopyTo(_)) => true,
-            _ => matches!(self.sql(), Some(ast::Statement::Query(_))),
-        }
-    }
-
     /// The statement of sqlparser inside, looking through `EXPLAIN`.
     pub(super) fn sql(&self) -> Option<&ast::Statement> {
         let (Self::DataFusion(statement) | Self::ExplainReuse(statement)) = self else { return None };
