@@ -19,6 +19,7 @@ use datafusion::catalog::view::ViewTable;
 use datafusion::catalog::{
     CatalogProvider, CatalogProviderList, SchemaProvider, Session as DataFusionSession, TableProvider,
 };
+use datafusion::common::runtime::SpawnedTask;
 use datafusion::common::{DFSchema, DataFusionError, Result, plan_err};
 use datafusion::execution::context::SessionState;
 use datafusion::logical_expr::TableType;
@@ -42,6 +43,9 @@ use crate::system;
 
 /// How deep views may stand on views; deeper ones go round in circles.
 const VIEW_DEPTH_MAX: usize = 64;
+
+/// After so many views that stand on each other planning goes on in a task of its own, which has a stack of its own.
+const VIEWS_PER_STACK: usize = 8;
 
 /// The extents of a table, once they were asked for.
 type Pinned = OnceCell<Arc<[Arc<Extent>]>>;
@@ -163,16 +167,24 @@ impl StatementCatalog {
         query: &str,
         default_schema: &str,
     ) -> Result<Arc<dyn TableProvider>> {
-        {
+        let depth = {
             let mut depth = self.view_depth.lock();
             if *depth >= VIEW_DEPTH_MAX {
                 return plan_err!("view \"{}\" stands on itself, or on more than {VIEW_DEPTH_MAX} others", table.name);
             }
             *depth += 1;
-        }
+            *depth
+        };
         let mut state = SessionState::clone(self.state()?.as_ref());
         state.config_mut().options_mut().catalog.default_schema = default_schema.to_string();
-        let planned = Box::pin(state.create_logical_plan(query)).await;
+        let planned = match depth % VIEWS_PER_STACK {
+            0 => {
+                let query = query.to_string();
+                let task = SpawnedTask::spawn(async move { Box::pin(state.create_logical_plan(&query)).await });
+                task.join().await.unwrap_or_else(|error| Err(wrap(error)))
+            }
+            _ => Box::pin(state.create_logical_plan(query)).await,
+        };
         *self.view_depth.lock() -= 1;
         match planned {
             Ok(plan) => Ok(Arc::new(ViewTable::new(plan, table.definition.clone()))),
