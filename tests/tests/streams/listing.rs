@@ -178,7 +178,7 @@ async fn a_large_text_file_is_split_at_records() {
         let shape = db.ok(&format!("SELECT count(DISTINCT length(s)) FROM '{{dir}}/{name}'")).await;
         assert_eq!(shape, "7", "{name}");
     }
-    let plan = db.ok("EXPLAIN SELECT sum(n) FROM '{dir}/l.csv'").await;
+    let plan = db.ok("EXPLAIN SELECT min(n + 1) FROM '{dir}/l.csv'").await;
     assert!(plan.contains("7 groups"), "{plan}");
 }
 
