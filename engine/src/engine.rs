@@ -8,7 +8,7 @@ use datafusion::config::ConfigOptions;
 use datafusion::execution::SessionStateBuilder;
 use datafusion::execution::context::SessionState;
 use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
-use datafusion::execution::memory_pool::{FairSpillPool, TrackConsumersPool};
+use datafusion::execution::memory_pool::TrackConsumersPool;
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::prelude::SessionConfig;
@@ -19,6 +19,7 @@ use nectarine_planner::reuse::ReusePrefixes;
 
 use crate::catalog_view::CatalogCache;
 use crate::home::Home;
+use crate::memory::SharedMemory;
 use crate::only_views::OnlyViews;
 use crate::query_log::QueryLog;
 use crate::reuse::{CacheAdmin, Reuse};
@@ -210,7 +211,7 @@ fn runtime(home: &Home, config: &ConfigOptions, object_stores: &ObjectStores) ->
     let memory = parse_size("nectarine.memory_limit", &ours.memory_limit, machine::memory_bytes())?;
     let spill = parse_size("nectarine.spill_limit", &ours.spill_limit, machine::free_disk_bytes(home.root()))?;
     let consumers = std::num::NonZeroUsize::new(CONSUMERS_NAMED).unwrap_or(std::num::NonZeroUsize::MIN);
-    let pool = TrackConsumersPool::new(FairSpillPool::new(memory as usize), consumers);
+    let pool = TrackConsumersPool::new(SharedMemory::new(memory as usize), consumers);
     let disk = DiskManagerBuilder::default()
         .with_mode(DiskManagerMode::Directories(vec![home.spill()]))
         .with_max_temp_directory_size(spill);

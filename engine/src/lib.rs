@@ -23,6 +23,7 @@ mod holding_store;
 mod home;
 mod machine;
 mod managed;
+mod memory;
 mod metrics;
 mod names;
 mod noting_store;
