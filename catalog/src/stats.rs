@@ -79,10 +79,13 @@ fn rows(extent: &Extent) -> Precision<usize> {
     extent.rows.and_then(|rows| usize::try_from(rows).ok()).map_or(Precision::Absent, Precision::Exact)
 }
 
-/// Of the decoded columns if the format told, else the file's own bytes as a guess.
+/// Of the decoded columns if the format told. Only where not even rows are known, the file's own bytes are the guess: they
+/// count columns that nobody reads, and joins would be planned by them rather than by their rows.
 fn total_bytes(extent: &Extent) -> Precision<usize> {
     match codec::total_bytes(&extent.stats) {
-        Precision::Absent => Precision::Inexact(usize::try_from(extent.bytes()).unwrap_or(usize::MAX)),
+        Precision::Absent if extent.rows.is_none() => {
+            Precision::Inexact(usize::try_from(extent.bytes()).unwrap_or(usize::MAX))
+        }
         known => known,
     }
 }

@@ -303,6 +303,7 @@ impl StatementRun<'_> {
         told: impl FnOnce(SendableRecordBatchStream) -> SendableRecordBatchStream,
     ) -> Result<Running> {
         let shared = &self.session.inner.shared;
+        self.catalog.look_ahead(&plan);
         let planned = StatementReuse::new(&shared.reuse, self.state, self.catalog)?.plan(&plan, is_query).await?;
         self.record.planned(&planned.plan);
         if let Some(findings) = &planned.findings {

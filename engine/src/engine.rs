@@ -15,6 +15,7 @@ use datafusion::prelude::SessionConfig;
 use nectarine_catalog::store::{MetadataStore, SqliteStore};
 use nectarine_catalog::{ExtentTracker, ObjectStores, SystemClock};
 use nectarine_executor::{LowerExtentScans, NameScannedFiles};
+use nectarine_planner::PlainAntiJoins;
 use nectarine_planner::reuse::ReusePrefixes;
 
 use crate::catalog_view::CatalogCache;
@@ -147,7 +148,8 @@ impl EngineBuilder {
 
         let mut rules = PhysicalOptimizer::new().rules;
         rules.insert(0, Arc::new(ReusePrefixes));
-        rules.insert(1, Arc::new(LowerExtentScans::new(Arc::clone(&runtime))));
+        rules.insert(1, Arc::new(PlainAntiJoins));
+        rules.insert(2, Arc::new(LowerExtentScans::new(Arc::clone(&runtime))));
         rules.push(Arc::new(NameScannedFiles));
         let mut builder = SessionStateBuilder::new()
             .with_config(config)

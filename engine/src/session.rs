@@ -192,11 +192,10 @@ impl Session {
             shared.template.config_options().catalog.default_catalog.clone(),
             None,
         );
-        for (table, digest) in &known.reads {
-            let extents = catalog.extents(table).await.ok()?;
-            if reuse::extents_digest(&extents) != *digest {
-                return None;
-            }
+        let looks = known.reads.iter().map(|(table, _)| catalog.extents(table));
+        let extents = futures::future::try_join_all(looks).await.ok()?;
+        if !known.reads.iter().zip(&extents).all(|((_, digest), extents)| reuse::extents_digest(extents) == *digest) {
+            return None;
         }
         shared.reuse.refresh().await;
         let found = shared.reuse.cache.lookup(&known.root)?;

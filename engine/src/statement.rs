@@ -20,9 +20,11 @@ use datafusion::catalog::{
     CatalogProvider, CatalogProviderList, SchemaProvider, Session as DataFusionSession, TableProvider,
 };
 use datafusion::common::runtime::SpawnedTask;
+use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{DFSchema, DataFusionError, Result, plan_err};
+use datafusion::datasource::source_as_provider;
 use datafusion::execution::context::SessionState;
-use datafusion::logical_expr::TableType;
+use datafusion::logical_expr::{LogicalPlan, TableType};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
 use datafusion_datasource::sink::DataSinkExec;
@@ -63,6 +65,8 @@ pub(crate) struct StatementCatalog {
     session_tables: Arc<SessionTables>,
     catalog_name: String,
     pinned: Mutex<HashMap<TableId, Arc<Pinned>>>,
+    /// Looks at external tables that were begun before they are asked for.
+    ahead: Mutex<HashMap<TableId, SpawnedTask<Result<Arc<[Arc<Extent>]>>>>>,
     /// External extents that were pinned, to be looked at again in the end.
     external: Arc<PinnedExternal>,
     /// What was pinned, with the tables.
@@ -90,6 +94,7 @@ impl StatementCatalog {
             session_tables,
             catalog_name,
             pinned: Mutex::default(),
+            ahead: Mutex::default(),
             external: Arc::default(),
             reads: Mutex::default(),
             located: Mutex::default(),
@@ -105,6 +110,28 @@ impl StatementCatalog {
         let state = Arc::new(state.clone());
         *self.state.lock() = Some(Arc::clone(&state));
         Arc::new(Planning { catalog: Arc::clone(self), state })
+    }
+
+    /// Begins to look at the files of the external tables that a plan reads, all at once and while it is optimized.
+    /// Nothing is pinned by it: a table that turns out not to be read is not one that the statement depends on.
+    pub(crate) fn look_ahead(&self, plan: &LogicalPlan) {
+        let looked = plan.apply_with_subqueries(|node| {
+            if let LogicalPlan::TableScan(scan) = node
+                && let Ok(provider) = source_as_provider(&scan.source)
+                && let Some(stream) = provider.downcast_ref::<StreamTable>()
+                && matches!(stream.table().kind, TableKind::External(_))
+            {
+                let table = stream.table();
+                let is_pinned = self.pinned.lock().contains_key(&table.id);
+                if !is_pinned {
+                    let look = || SpawnedTask::spawn(look(Arc::clone(&self.shared), Arc::clone(table)));
+                    self.ahead.lock().entry(table.id).or_insert_with(look);
+                }
+            }
+            Ok(TreeNodeRecursion::Continue)
+        });
+        // Only the closure above could fail.
+        debug_assert!(looked.is_ok());
     }
 
     /// External extents that the statement pinned.
@@ -214,6 +241,16 @@ impl fmt::Debug for StatementCatalog {
     }
 }
 
+/// The extents of an external table now.
+async fn look(shared: Arc<Shared>, table: Arc<TableDef>) -> Result<Arc<[Arc<Extent>]>> {
+    let TableKind::External(source) = &table.kind else {
+        return plan_err!("table \"{}\" is not external", table.name);
+    };
+    let config = Arc::clone(shared.template.config_options());
+    let describer = FileDescriber::new(shared.object_stores.clone(), config, Arc::clone(&table));
+    external::snapshot(&shared, source, &table.schema, &describer).await
+}
+
 #[async_trait]
 impl Streams for StatementCatalog {
     async fn extents(&self, table: &TableDef) -> Result<Arc<[Arc<Extent>]>> {
@@ -221,13 +258,12 @@ impl Streams for StatementCatalog {
         let extents = cell
             .get_or_try_init(|| async {
                 let extents = match &table.kind {
-                    TableKind::External(source) => {
-                        let describer = FileDescriber::new(
-                            self.shared.object_stores.clone(),
-                            self.shared.template.config_options().as_ref().clone(),
-                            table,
-                        );
-                        let extents = external::snapshot(&self.shared, source, &table.schema, &describer).await?;
+                    TableKind::External(_) => {
+                        let ahead = self.ahead.lock().remove(&table.id);
+                        let extents = match ahead {
+                            Some(ahead) => ahead.join().await.unwrap_or_else(|error| Err(wrap(error)))?,
+                            None => look(Arc::clone(&self.shared), Arc::new(table.clone())).await?,
+                        };
                         self.external.lock().push(Arc::clone(&extents));
                         extents
                     }

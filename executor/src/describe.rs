@@ -3,7 +3,7 @@
 //! Parquet tells rows and statistics in its footer, Arrow whether its lengths make sense. Other formats tell nothing without being read; a CSV file whose
 //! table's columns were inferred must at least have the same header, because its values go by position.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use arrow::datatypes::SchemaRef;
 use async_trait::async_trait;
@@ -32,16 +32,20 @@ const HEADER_BYTES_MAX: usize = 1 << 20;
 #[derive(Debug)]
 pub struct FileDescriber {
     stores: ObjectStores,
-    config: ConfigOptions,
-    table: String,
-    file_schema: SchemaRef,
+    config: Arc<ConfigOptions>,
+    table: Arc<TableDef>,
+    /// Made for the first new file; most statements find none.
+    file_schema: OnceLock<SchemaRef>,
 }
 
 impl FileDescriber {
     /// For files of that table.
-    pub fn new(stores: ObjectStores, config: ConfigOptions, table: &TableDef) -> Self {
-        let file_schema = nectarine_planner::reading_of(table).file_schema;
-        Self { stores, config, table: table.name.to_string(), file_schema }
+    pub fn new(stores: ObjectStores, config: Arc<ConfigOptions>, table: Arc<TableDef>) -> Self {
+        Self { stores, config, table, file_schema: OnceLock::new() }
+    }
+
+    fn file_schema(&self) -> &SchemaRef {
+        self.file_schema.get_or_init(|| nectarine_planner::reading_of(&self.table).file_schema)
     }
 
     async fn parquet(&self, file: &ListedFile) -> Result<Description, CatalogError> {
@@ -53,9 +57,9 @@ impl FileDescriber {
             .fetch_metadata()
             .await
             .map_err(|error| unreadable(file, error))?;
-        let mut statistics = DFParquetMetadata::statistics_from_parquet_metadata(&metadata, &self.file_schema)
+        let mut statistics = DFParquetMetadata::statistics_from_parquet_metadata(&metadata, self.file_schema())
             .map_err(|error| unreadable(file, error))?;
-        null_counts::correct(&mut statistics, &metadata, &self.file_schema);
+        null_counts::correct(&mut statistics, &metadata, self.file_schema());
         let rows = match statistics.num_rows {
             Precision::Exact(rows) => Some(rows as u64),
             _ => None,
@@ -84,13 +88,13 @@ impl FileDescriber {
                 None => break,
             }
         }
-        let columns: Vec<&str> = self.file_schema.fields().iter().map(|field| field.name().as_str()).collect();
+        let columns: Vec<&str> = self.file_schema().fields().iter().map(|field| field.name().as_str()).collect();
         check_csv_header(&start, &options.csv, &columns).map_err(|detail| CatalogError::Location {
             attempted: "read",
             location: file.location().to_string(),
             source: Arc::new(crate::ExecutorError::SchemaMismatch {
                 location: file.location().to_string(),
-                table: self.table.clone(),
+                table: self.table.name.to_string(),
                 detail,
             }),
         })
@@ -153,7 +157,7 @@ impl ExtentReader for FileDescriber {
 
 impl FileDescriber {
     fn nothing(&self) -> Description {
-        Description { rows: None, stats: Statistics::new_unknown(&self.file_schema) }
+        Description { rows: None, stats: Statistics::new_unknown(self.file_schema()) }
     }
 }
 

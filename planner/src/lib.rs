@@ -4,6 +4,7 @@
 //!   sql        text to statements: splitting, our own syntax, clauses that are refused
 //!   provider   a stream as DataFusion sees it
 //!   prune      which extents a filter can not touch
+//!   not_in     NOT IN without NULLs is a plain anti join
 //!   function   functions written in SQL, inlined
 //!   canonical  the normal form of plans and their fingerprints
 //!   reuse      the rule that reads what was computed before
@@ -17,6 +18,7 @@ pub mod canonical;
 mod error;
 pub mod function;
 pub mod node;
+mod not_in;
 mod provider;
 mod prune;
 pub mod reuse;
@@ -24,4 +26,5 @@ mod segment;
 pub mod sql;
 
 pub use error::{PlannerError, Result};
+pub use not_in::PlainAntiJoins;
 pub use provider::{StreamTable, Streams, reading_of};

@@ -106,3 +106,51 @@ async fn files_that_lack_a_column_or_declare_otherwise() {
     )
     .await;
 }
+
+/// `NOT IN` is planned as a plain anti join only while no file has a NULL, and answers as SQL says in either case.
+#[tokio::test]
+async fn not_in_minds_nulls_where_there_may_be_any() {
+    // What there is, as the outer and as the inner side; rows of the outer side that are not in the inner.
+    const A: &str = "(1, 'x'), (2, 'y'), (3, 'z')";
+    const B: &str = "(2, 'y'), (7, 'q')";
+    let queries = [
+        "SELECT a FROM t WHERE a NOT IN (SELECT a FROM u) ORDER BY 1",
+        "SELECT k FROM (SELECT a AS k, s FROM t WHERE s <> '-') AS i WHERE k NOT IN (SELECT a FROM u WHERE a > 0) ORDER BY 1",
+        "SELECT t.a FROM t JOIN t AS o ON t.a = o.a WHERE o.a NOT IN (SELECT u.a FROM u JOIN u AS w ON u.a = w.a) ORDER BY 1",
+        "SELECT t.a FROM t LEFT JOIN u ON t.a = u.a WHERE t.a NOT IN (SELECT w.a FROM u AS v LEFT JOIN u AS w ON v.a = w.a - 5) ORDER BY 1",
+    ];
+    // The last one's inner side is padded with NULLs whatever its files hold.
+    let without_null = ["1\n3", "1\n3", "1\n3", ""];
+    for reuse in ["off", "on"] {
+        let db = Db::with(&[("nectarine.reuse", reuse)]).await;
+        write(&db, "t/0.parquet", A).await;
+        write(&db, "u/0.parquet", B).await;
+        db.ok("CREATE EXTERNAL TABLE t STORED AS PARQUET LOCATION '{dir}/t/'").await;
+        db.ok("CREATE EXTERNAL TABLE u STORED AS PARQUET LOCATION '{dir}/u/'").await;
+        let minds = async |query: &str| db.ok(&format!("EXPLAIN {query}")).await.contains("null_aware");
+        for (query, rows) in queries.iter().zip(without_null) {
+            assert_eq!(minds(query).await, rows.is_empty(), "{query}");
+            assert_eq!(db.ok(query).await, rows, "{query}");
+        }
+        // NULL is neither in nor not in.
+        write(&db, "t/1.parquet", "(NULL, 'n'), (9, NULL)").await;
+        for query in &queries[..1] {
+            assert!(minds(query).await, "{query}");
+            assert_eq!(db.ok(query).await, "1\n3\n9", "{query}");
+        }
+        // Nothing is known not to be in a set that holds NULL.
+        write(&db, "u/1.parquet", "(NULL, 'n'), (8, 'm')").await;
+        assert!(minds(queries[0]).await);
+        assert_eq!(db.ok(queries[0]).await, "");
+        assert_eq!(
+            db.ok("SELECT a FROM t WHERE a NOT IN (SELECT a FROM u WHERE a IS NOT NULL) ORDER BY 1").await,
+            "1\n3\n9"
+        );
+        // A set without rows holds not even NULL.
+        assert_eq!(db.ok("SELECT count(*) FROM t WHERE a NOT IN (SELECT a FROM u WHERE a > 100)").await, "5");
+        std::fs::remove_file(db.path("u/1.parquet")).expect("it was there");
+        std::fs::remove_file(db.path("t/1.parquet")).expect("it was there");
+        assert!(!minds(queries[0]).await);
+        assert_eq!(db.ok(queries[0]).await, "1\n3");
+    }
+}
