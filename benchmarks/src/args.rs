@@ -1,5 +1,6 @@
 //! What can be asked for on the command line.
 
+use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -170,18 +171,50 @@ impl Default for DocumentsArgs {
 
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct DevelopmentArgs {
+    /// What the files are.
+    #[arg(long, value_enum, default_value = "csv")]
+    pub(crate) format: SkyFormat,
+
     /// Objects in the sky; each has about eight neighbours.
     #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..1_000_000_000))]
     pub(crate) objects: u64,
 
-    /// Parquet files of each table. The last but one has objects without a magnitude, which some tries stumble over.
+    /// Files of each table. The last but one has objects without a magnitude, which some tries stumble over.
     #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u16).range(2..))]
     pub(crate) files: u16,
 }
 
+/// What the files of the sky are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SkyFormat {
+    /// Text, as the survey hands it out.
+    Csv,
+    /// What someone made of it who will ask often.
+    Parquet,
+}
+
+impl SkyFormat {
+    /// As CREATE EXTERNAL TABLE wants it.
+    pub(crate) fn stored(self) -> &'static str {
+        match self {
+            Self::Csv => "CSV OPTIONS (has_header 'true')",
+            Self::Parquet => "PARQUET",
+        }
+    }
+}
+
+impl fmt::Display for SkyFormat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Csv => "csv",
+            Self::Parquet => "parquet",
+        })
+    }
+}
+
 impl Default for DevelopmentArgs {
     fn default() -> Self {
-        Self { objects: 1_000_000, files: 8 }
+        Self { format: SkyFormat::Csv, objects: 1_000_000, files: 8 }
     }
 }
 

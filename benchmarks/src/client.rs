@@ -33,17 +33,20 @@ pub(crate) struct Asked {
 }
 
 impl Client {
-    /// On a new home with external tables over folders of Parquet files.
-    pub(crate) async fn open(partitions: usize, tables: &[(&str, &Path)]) -> Result<Self> {
+    /// On a new home.
+    pub(crate) async fn open(partitions: usize) -> Result<Self> {
         let settings = Settings::default().with("datafusion.execution.target_partitions", &partitions.to_string())?;
         let home = TempDir::new()?;
         let engine = Engine::builder().home(home.path()).settings(settings).open().await?;
-        let client = Self { session: engine.session(), engine, _home: home };
-        for (table, folder) in tables {
-            let location = format!("{}/", folder.display()).replace('\'', "''");
-            client.run(&format!("CREATE EXTERNAL TABLE {table} STORED AS PARQUET LOCATION '{location}'")).await?;
-        }
-        Ok(client)
+        Ok(Self { session: engine.session(), engine, _home: home })
+    }
+
+    /// Gives a folder of files a name. `stored` is their format with its options.
+    pub(crate) async fn create_table(&self, name: &str, columns: &str, stored: &str, folder: &Path) -> Result<()> {
+        let (format, options) = stored.split_once(' ').unwrap_or((stored, ""));
+        let location = format!("{}/", folder.display()).replace('\'', "''");
+        let sql = format!("CREATE EXTERNAL TABLE {name} {columns} STORED AS {format} LOCATION '{location}' {options}");
+        self.run(&sql).await.map(drop)
     }
 
     /// Whether what follows reads and keeps results.

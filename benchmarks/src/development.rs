@@ -21,7 +21,7 @@ use arrow::record_batch::RecordBatch;
 use nectarine_engine::Reused;
 
 use self::steps::{Step, steps};
-use crate::args::DevelopmentArgs;
+use crate::args::{DevelopmentArgs, SkyFormat};
 use crate::client::{Asked, Client, saved_percent};
 use crate::compare::difference;
 use crate::{REST, machine};
@@ -30,7 +30,7 @@ use crate::{REST, machine};
 pub(crate) struct Figures {
     pub(crate) n_objects: u64,
     pub(crate) n_neighbors: u64,
-    pub(crate) files: u16,
+    pub(crate) args: DevelopmentArgs,
     pub(crate) steps: Vec<StepFigures>,
 }
 
@@ -73,12 +73,12 @@ impl StepFigures {
 pub(crate) async fn measure(args: &DevelopmentArgs, folder: &Path) -> Result<Figures> {
     let folder = tempfile::Builder::new().prefix("development").tempdir_in(folder)?;
     let started = Instant::now();
-    let size = tokio::task::block_in_place(|| sky::generate(folder.path(), args.objects, args.files))?;
+    let size = tokio::task::block_in_place(|| sky::generate(folder.path(), args.format, args.objects, args.files))?;
     eprintln!("{} objects made in {:.1} s", size.n_objects, started.elapsed().as_secs_f64());
     tokio::time::sleep(REST).await;
 
-    let without = Developer::arrive(folder.path(), false).await?;
-    let with = Developer::arrive(folder.path(), true).await?;
+    let without = Developer::arrive(folder.path(), args.format, false).await?;
+    let with = Developer::arrive(folder.path(), args.format, true).await?;
     let mut figures = vec![];
     for (number, step) in (1..).zip(steps()) {
         let (off, expected) = without.take(&step).await.with_context(|| format!("step {number} without reuse"))?;
@@ -108,7 +108,7 @@ pub(crate) async fn measure(args: &DevelopmentArgs, folder: &Path) -> Result<Fig
     without.client.close().await;
     with.client.close().await;
     folder.close().context("cannot remove the sky")?;
-    Ok(Figures { n_objects: size.n_objects, n_neighbors: size.n_neighbors, files: args.files, steps: figures })
+    Ok(Figures { n_objects: size.n_objects, n_neighbors: size.n_neighbors, args: args.clone(), steps: figures })
 }
 
 struct Developer {
@@ -116,10 +116,11 @@ struct Developer {
 }
 
 impl Developer {
-    async fn arrive(sky: &Path, reuse: bool) -> Result<Self> {
-        let tables = [("photoobjall", sky.join("photoobjall")), ("neighbors", sky.join("neighbors"))];
-        let tables = tables.each_ref().map(|(name, folder)| (*name, folder.as_path()));
-        let client = Client::open(machine::n_cores(), &tables).await?;
+    async fn arrive(sky: &Path, format: SkyFormat, reuse: bool) -> Result<Self> {
+        let client = Client::open(machine::n_cores()).await?;
+        for (table, columns) in [("photoobjall", sky::PHOTOOBJALL), ("neighbors", sky::NEIGHBORS)] {
+            client.create_table(table, columns, format.stored(), &sky.join(table)).await?;
+        }
         client.set_reuse(false).await?;
         // What is learnt of files at first sight is nobody's time.
         client.run("SELECT count(*), sum(mode), sum(r) FROM photoobjall").await?;
@@ -158,18 +159,20 @@ mod tests {
 
     #[test]
     fn later_steps_read_what_earlier_ones_left_and_answer_the_same() {
-        let measure = async {
-            let folder = tempfile::tempdir()?;
-            measure(&DevelopmentArgs { objects: 30_000, files: 3 }, folder.path()).await
-        };
-        let runtime = crate::runtime().unwrap();
-        let figures = runtime.block_on(async { tokio::spawn(measure).await }).unwrap().unwrap();
-        assert_eq!(figures.steps.len(), 4);
-        for (number, step) in (1..).zip(&figures.steps) {
-            assert_eq!(step.difference, None, "step {number}");
-            assert!(step.n_rows > 0, "step {number}");
-            let read = step.tries.last().is_some_and(|attempt| attempt.reused != Reused::None);
-            assert!(number == 1 || read, "step {number} reads nothing that was there");
+        for format in [SkyFormat::Csv, SkyFormat::Parquet] {
+            let measure = async move {
+                let folder = tempfile::tempdir()?;
+                measure(&DevelopmentArgs { format, objects: 30_000, files: 3 }, folder.path()).await
+            };
+            let runtime = crate::runtime().unwrap();
+            let figures = runtime.block_on(async { tokio::spawn(measure).await }).unwrap().unwrap();
+            assert_eq!(figures.steps.len(), 4);
+            for (number, step) in (1..).zip(&figures.steps) {
+                assert_eq!(step.difference, None, "step {number}, {format}");
+                assert!(step.n_rows > 0, "step {number}, {format}");
+                let read = step.tries.last().is_some_and(|attempt| attempt.reused != Reused::None);
+                assert!(number == 1 || read, "step {number} reads nothing that was there, {format}");
+            }
         }
     }
 }

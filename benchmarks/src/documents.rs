@@ -118,7 +118,8 @@ pub(crate) async fn measure(args: &DocumentsArgs, folder: &Path) -> Result<Figur
 }
 
 async fn round(figures: &mut Figures, documents: &Path) -> Result<()> {
-    let client = Client::open(machine::n_cores(), &[("documents", documents)]).await?;
+    let client = Client::open(machine::n_cores()).await?;
+    client.create_table("documents", "", "PARQUET", documents).await?;
     for view in VIEWS {
         client.run(view).await?;
     }

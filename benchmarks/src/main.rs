@@ -41,7 +41,7 @@ use anyhow::{Context, Result};
 use clap::Parser;
 
 use crate::allocator::Counting;
-use crate::args::{Args, Size, Task, Tasks, TpchArgs};
+use crate::args::{Args, DevelopmentArgs, Size, SkyFormat, Task, Tasks, TpchArgs};
 use crate::report::Report;
 
 #[global_allocator]
@@ -95,6 +95,8 @@ async fn run(args: Args) -> Result<()> {
             report.reuse(&reuse::measure(&tpch, &data).await?);
             report.documents(&documents::measure(&documents, &data).await?);
             report.development(&development::measure(&development, &data).await?);
+            let parquet = DevelopmentArgs { format: SkyFormat::Parquet, ..development };
+            report.development(&development::measure(&parquet, &data).await?);
             report.extents(&extents::measure(&extents, &data).await?);
         }
     }

@@ -1,15 +1,16 @@
 //! A sky: objects in small groups near each other, and who is whose neighbour.
 //!
 //! ```text
-//!   photoobjall/part-0.parquet ..   objid, mode, type, ra, dec, u, g, r, i, z
-//!   neighbors/part-0.parquet ..     objid, neighborobjid, distance, mode, neighbormode
+//!   photoobjall/part-0.csv ..   objid, mode, type, ra, dec, u, g, r, i, z
+//!   neighbors/part-0.csv ..     objid, neighborobjid, distance, mode, neighbormode
 //! ```
 //!
 //! Proportions are those of the survey's tables that the Dryad paper reads: eight neighbours an object, two thirds of the
 //! objects primary (mode 1), a pair in ten thousand with the same colours. In the last but one file of objects a few have
-//! no magnitude in one band: -9999, as the survey writes it. The same size gives the same sky.
+//! no magnitude in one band: -9999, as the survey writes it. The same size gives the same sky, as text or as Parquet.
 
 use std::fs::{self, File};
+use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -20,7 +21,14 @@ use parquet::arrow::ArrowWriter;
 use parquet::basic::Compression;
 use parquet::file::properties::WriterProperties;
 
+use crate::args::SkyFormat;
 use crate::random::Random;
+
+/// Columns of the two tables.
+pub(crate) const PHOTOOBJALL: &str =
+    "(objid BIGINT, mode SMALLINT, type SMALLINT, ra DOUBLE, dec DOUBLE, u REAL, g REAL, r REAL, i REAL, z REAL)";
+pub(crate) const NEIGHBORS: &str =
+    "(objid BIGINT, neighborobjid BIGINT, distance DOUBLE, mode SMALLINT, neighbormode SMALLINT)";
 
 /// What the survey's object numbers begin with: they do not fit into 32 bits.
 const FIRST_OBJID: i64 = 1_237_648_720_693_755_904;
@@ -58,7 +66,7 @@ struct Neighbor {
 }
 
 /// Writes both tables with about `n_objects` objects below a new folder.
-pub(crate) fn generate(folder: &Path, n_objects: u64, n_files: u16) -> Result<Size> {
+pub(crate) fn generate(folder: &Path, format: SkyFormat, n_objects: u64, n_files: u16) -> Result<Size> {
     for table in ["photoobjall", "neighbors"] {
         fs::create_dir_all(folder.join(table))?;
     }
@@ -68,11 +76,35 @@ pub(crate) fn generate(folder: &Path, n_objects: u64, n_files: u16) -> Result<Si
         let (objects, neighbors) = region(file, per_file, file + 2 == n_files);
         size.n_objects += objects.len() as u64;
         size.n_neighbors += neighbors.len() as u64;
-        let name = format!("part-{file}.parquet");
-        write(&folder.join("photoobjall").join(&name), &photo_rows(&objects)?)?;
-        write(&folder.join("neighbors").join(&name), &neighbor_rows(&neighbors)?)?;
+        let path = |table: &str| folder.join(table).join(format!("part-{file}.{format}"));
+        let write = || match format {
+            SkyFormat::Csv => {
+                write_lines(&path("photoobjall"), "objid,mode,type,ra,dec,u,g,r,i,z", &objects, Object::line)?;
+                let head = "objid,neighborobjid,distance,mode,neighbormode";
+                write_lines(&path("neighbors"), head, &neighbors, Neighbor::line)
+            }
+            SkyFormat::Parquet => {
+                write_rows(&path("photoobjall"), &photo_rows(&objects)?)?;
+                write_rows(&path("neighbors"), &neighbor_rows(&neighbors)?)
+            }
+        };
+        write().with_context(|| format!("cannot write file {file} of the sky"))?;
     }
     Ok(size)
+}
+
+impl Object {
+    fn line(&self, out: &mut impl Write) -> std::io::Result<()> {
+        let Self { objid, mode, kind, ra, dec, bands: [u, g, r, i, z] } = self;
+        writeln!(out, "{objid},{mode},{kind},{ra:.7},{dec:.7},{u},{g},{r},{i},{z}")
+    }
+}
+
+impl Neighbor {
+    fn line(&self, out: &mut impl Write) -> std::io::Result<()> {
+        let Self { objid, neighborobjid, distance, modes: (mode, neighbormode) } = self;
+        writeln!(out, "{objid},{neighborobjid},{distance:.7},{mode},{neighbormode}")
+    }
 }
 
 /// Groups of objects, numbered in order, until there are enough.
@@ -156,13 +188,24 @@ fn neighbor_rows(neighbors: &[Neighbor]) -> Result<RecordBatch> {
     Ok(RecordBatch::try_from_iter(columns)?)
 }
 
-fn write(path: &Path, rows: &RecordBatch) -> Result<()> {
-    let context = || format!("cannot write \"{}\"", path.display());
+fn write_lines<T>(
+    path: &Path,
+    head: &str,
+    rows: &[T],
+    line: impl Fn(&T, &mut BufWriter<File>) -> std::io::Result<()>,
+) -> Result<()> {
+    let mut out = BufWriter::new(File::create(path)?);
+    writeln!(out, "{head}")?;
+    rows.iter().try_for_each(|row| line(row, &mut out))?;
+    out.flush()?;
+    Ok(())
+}
+
+fn write_rows(path: &Path, rows: &RecordBatch) -> Result<()> {
     let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
-    let file = File::create(path).with_context(context)?;
-    let mut writer = ArrowWriter::try_new(file, rows.schema(), Some(properties))?;
-    writer.write(rows).with_context(context)?;
-    writer.close().with_context(context)?;
+    let mut writer = ArrowWriter::try_new(File::create(path)?, rows.schema(), Some(properties))?;
+    writer.write(rows)?;
+    writer.close()?;
     Ok(())
 }
 

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use super::{Report, duration, megabytes, verdict};
-use crate::documents::{self, SAVED_PERCENT_MIN};
-use crate::{development, documents::ProgramFigures};
+use crate::args::SkyFormat;
+use crate::development;
+use crate::documents::{self, ProgramFigures, SAVED_PERCENT_MIN};
 
 impl Report {
     pub(crate) fn documents(&mut self, figures: &documents::Figures) {
@@ -46,14 +47,18 @@ impl Report {
     }
 
     pub(crate) fn development(&mut self, figures: &development::Figures) {
-        self.line("## A query that is developed: SkyServer, query 18 (Nectar, table 6)");
+        let format = match figures.args.format {
+            SkyFormat::Csv => "CSV",
+            SkyFormat::Parquet => "Parquet",
+        };
+        self.line(&format!("## A query that is developed: SkyServer, query 18, over {format} files (Nectar, table 6)"));
         self.line("");
         self.line(&format!(
-            "{} objects and {} neighbours, made up in the proportions of the survey, in {} Parquet files each. The query comes \
+            "{} objects and {} neighbours, made up in the proportions of the survey, in {} {format} files each. The query comes \
              about in four steps, each on top of the one before; before each step is right, it fails while it is planned and while \
              it runs. Processor time of the whole process for all tries of a step, planning and keeping included, in \
              milliseconds.",
-            figures.n_objects, figures.n_neighbors, figures.files,
+            figures.n_objects, figures.n_neighbors, figures.args.files,
         ));
         self.line("");
         self.table(
