@@ -6,6 +6,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_optimizer::join_selection::JoinSelection;
 use datafusion::physical_plan::{ExecutionPlan, displayable};
 use nectarine_catalog::Fingerprint;
 use parking_lot::Mutex;
@@ -194,4 +195,24 @@ async fn joins_are_kept_when_several_ask() {
     let (plan, second) = setup.run(&format!("SELECT max(b) FROM ({join})"), ReuseMode::On).await;
     let text = displayable(plan.as_ref()).indent(false).to_string();
     assert!(second.kept.iter().any(|kept| kept.prefix.kind == crate::canonical::PrefixKind::Join), "{text}");
+}
+
+/// DataFusion builds a hash table over the smaller side of a join; it must know how large entries are.
+#[tokio::test]
+async fn the_smaller_result_is_the_one_that_is_built() {
+    let setup = Setup::new();
+    let (large, small) = ("SELECT a, sum(b) FROM t GROUP BY a", "SELECT b, sum(a) FROM u GROUP BY b");
+    for (sql, rows) in [(large, 1_000_000), (small, 10)] {
+        let key = setup.fixture.key(sql).await;
+        setup.oracle.found.lock().insert(key, Found { rows, ..ENTRY });
+    }
+    for (left, right) in [(large, small), (small, large)] {
+        let sql = format!("SELECT x.n, y.n FROM ({left}) x(k, n) JOIN ({right}) y(k, n) ON x.k = y.k");
+        let (plan, _) = setup.run(&sql, ReuseMode::On).await;
+        let config = Arc::clone(setup.fixture.context.state().config_options());
+        let plan = JoinSelection::new().optimize(plan, &config).unwrap();
+        let text = displayable(plan.as_ref()).indent(false).to_string();
+        let place = |rows: &str| text.find(rows).unwrap_or_else(|| panic!("{text}"));
+        assert!(place("rows=10,") < place("rows=1000000,"), "{text}");
+    }
 }
