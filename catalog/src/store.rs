@@ -190,6 +190,10 @@ pub struct QueryRecord {
     pub entries_used: Option<i64>,
     /// What that saved.
     pub saved_ms: Option<f64>,
+    /// Extents of the tables that it reads; not known without reuse.
+    pub extents_total: Option<i64>,
+    /// Those among them that it did not have to read.
+    pub extents_reused: Option<i64>,
     /// The process that runs it, by the name that it has in the home; not known of records of format 1.
     pub process: Option<String>,
     /// What it asked the view cache for; see [`MetadataStore::lookups`].

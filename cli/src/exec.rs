@@ -355,12 +355,12 @@ impl Shell {
 /// What was reused, in brackets.
 fn reused(receipt: &Receipt) -> String {
     let saved = || units::duration(receipt.saved);
+    let extents = receipt.extents.unwrap_or_default();
     match (receipt.reused, receipt.entries.len()) {
         (Reused::None, _) => String::new(),
         (Reused::Exact, _) => format!(" (exact hit, saved {})", saved()),
-        (Reused::Partial, _) if (1..receipt.extents_total).contains(&receipt.extents_reused) => {
-            let (reused, total) = (receipt.extents_reused, receipt.extents_total);
-            format!(" ({reused} of {total} extents reused, saved {})", saved())
+        (Reused::Partial, _) if (1..extents.total).contains(&extents.reused) => {
+            format!(" ({} of {} extents reused, saved {})", extents.reused, extents.total, saved())
         }
         (Reused::Partial, 1) => format!(" (1 prefix hit, saved {})", saved()),
         (Reused::Partial, n) => format!(" ({n} prefix hits, saved {})", saved()),

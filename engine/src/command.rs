@@ -279,14 +279,15 @@ impl StatementRun<'_> {
     /// How to answer this statement next time, if that depends on nothing but its text and its tables.
     fn remember(&self, plan: &LogicalPlan, findings: Option<&Findings>, schema: &SchemaRef) -> Option<Remember> {
         let statement = self.statement_key?;
-        let root = findings?.root.as_ref().ok()?;
+        let findings = findings?;
+        let root = findings.root.as_ref().ok()?;
         let shared = &self.session.inner.shared;
         let mode = settings::reuse_mode(&options(self.state.config_options()).reuse).ok()?;
         let is_same_types = root.schema.fields().len() == schema.fields().len();
         (mode.reads()
             && is_same_types
             && reuse::is_timeless(plan, &shared.reuse.built_ins, self.state.config_options()))
-        .then(|| Remember { statement, root: root.key, schema: Arc::clone(schema) })
+        .then(|| Remember { statement, root: root.key, schema: Arc::clone(schema), n_extents: findings.extents.total })
     }
 
     async fn start(&self, plan: LogicalPlan, verify: bool, is_query: bool) -> Result<Running> {
@@ -326,7 +327,7 @@ impl StatementRun<'_> {
             _planning: Some(Arc::clone(self.planning)),
             reuse: shared.reuse.clone(),
             remember: self.remember(&plan, planned.findings.as_ref(), &stream.schema()),
-            extents: planned.findings.as_ref().map(|findings| findings.extents).unwrap_or_default(),
+            extents: planned.findings.as_ref().map(|findings| findings.extents),
             hits: planned.findings.map(|findings| findings.hits).unwrap_or_default(),
             keeping,
             leader: planned.leader,

@@ -53,4 +53,5 @@ pub use session::Session;
 pub use settings::{SettingDoc, Settings};
 
 // The text of statements is the planner's business; those who read scripts need only these.
+pub use nectarine_planner::reuse::ExtentCounts;
 pub use nectarine_planner::sql::{is_complete, split_statements};

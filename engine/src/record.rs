@@ -51,6 +51,8 @@ impl Record {
             reuse: None,
             entries_used: None,
             saved_ms: None,
+            extents_total: None,
+            extents_reused: None,
             process: None,
             lookups: vec![],
         };
@@ -81,6 +83,8 @@ impl Record {
         record.reuse = Some(receipt.reused.word().to_string());
         record.entries_used = Some(receipt.entries.len() as i64);
         record.saved_ms = Some(receipt.saved.as_secs_f64() * 1000.0);
+        record.extents_total = receipt.extents.map(|extents| extents.total as i64);
+        record.extents_reused = receipt.extents.map(|extents| extents.reused as i64);
     }
 
     pub(crate) fn finished(&self, rows: u64) {

@@ -32,7 +32,7 @@ pub(crate) struct Ending {
     pub(crate) reuse: Reuse,
     /// Entries that the plan reads.
     pub(crate) hits: Vec<Hit>,
-    pub(crate) extents: ExtentCounts,
+    pub(crate) extents: Option<ExtentCounts>,
     /// Entries that the plan makes.
     pub(crate) keeping: Option<Keeping>,
     pub(crate) leader: Option<Leader>,
@@ -50,6 +50,8 @@ pub(crate) struct Remember {
     pub(crate) root: Fingerprint,
     /// Its columns.
     pub(crate) schema: SchemaRef,
+    /// Extents that it is about.
+    pub(crate) n_extents: usize,
 }
 
 /// Where the stream is.
@@ -188,8 +190,7 @@ impl Ending {
             };
             receipt.entries = self.hits.iter().map(|hit| hit.key).collect();
             receipt.saved = Duration::from_micros(saved_us);
-            receipt.extents_total = self.extents.total;
-            receipt.extents_reused = self.extents.reused;
+            receipt.extents = self.extents;
             receipt.kept = n_kept;
         });
         self.record.reused(&self.receipt.get());
@@ -206,10 +207,10 @@ struct Afterwards {
 impl Afterwards {
     fn now(self) {
         // Makes the next same statement quick, if its answer is there.
-        if let Some((Remember { statement, root, schema }, reads)) = self.remember
+        if let Some((Remember { statement, root, schema, n_extents }, reads)) = self.remember
             && self.reuse.cache.lookup(&root).is_some()
         {
-            self.reuse.fast_path.remember(statement, Remembered::new(reads, root, schema));
+            self.reuse.fast_path.remember(statement, Remembered::new(reads, root, schema, n_extents));
         }
         // Those who wait for this very answer find it now.
         if let Some(leader) = self.leader {

@@ -235,7 +235,7 @@ impl Session {
             _planning: None,
             reuse: shared.reuse.clone(),
             hits: vec![hit],
-            extents: ExtentCounts::default(),
+            extents: Some(ExtentCounts { total: known.n_extents, reused: known.n_extents }),
             keeping: None,
             leader: None,
             receipt: receipt.clone(),

@@ -35,3 +35,4 @@ pub use self::oracle::{CacheOracle, EmptyOracle, Found, Inquiry, Segment};
 pub use self::report::{PrefixReport, Verdict};
 pub(crate) use self::rule::read_us;
 pub use self::rule::{ReusePrefixes, is_worth_it};
+pub use crate::segment::SegmentLine;

@@ -6,16 +6,20 @@
 //!   term        a plan over other extents
 //!   schedule    which of many overlapping entries to read
 //!   choice      entries, missing extents, cost: the plan of a segment hit
+//!   drawing     that plan in words, for EXPLAIN REUSE
 //! ```
 //!
 //! Nothing here runs or rewrites anything: [`crate::reuse`] asks, and puts the answer into the plan.
 
 mod choice;
 mod decompose;
+mod drawing;
 mod fresh;
 mod schedule;
 mod term;
 
 pub(crate) use self::choice::{Candidates, SegmentPlan, can_grow, choose, enough};
 pub(crate) use self::decompose::merges;
+pub use self::drawing::SegmentLine;
+pub(crate) use self::drawing::draw;
 pub(crate) use self::term::term;

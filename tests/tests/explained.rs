@@ -4,6 +4,7 @@
 
 mod lookups;
 mod reasons;
+mod segments;
 mod uncacheable;
 
 use std::path::PathBuf;

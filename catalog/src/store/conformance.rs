@@ -131,6 +131,8 @@ fn query(started_at: i64) -> QueryRecord {
         reuse: Some("exact".to_owned()),
         entries_used: Some(1),
         saved_ms: Some(12.5),
+        extents_total: Some(365),
+        extents_reused: Some(364),
         process: Some("0198".to_owned()),
         lookups: vec![],
     }
@@ -571,6 +573,8 @@ async fn the_query_log_replaces_by_id(store: &dyn MetadataStore) {
         reuse: None,
         entries_used: None,
         saved_ms: None,
+        extents_total: None,
+        extents_reused: None,
         process: None,
         ..query(5)
     };

@@ -5,6 +5,7 @@
 //!   fingerprint  FP_PD, where it has one
 //!   reuse        a hit, or why not: for changed inputs, which
 //!   will_be_kept whether running it leaves an entry
+//!   <- ..        below a segment hit: which extents come from which entry, and which are computed
 //!   nearest      for what nobody computed: the entry that is most like it, and what differs
 //! ```
 
@@ -27,28 +28,36 @@ pub(crate) async fn explain(reuse: &Reuse, findings: Option<&Findings>) -> Resul
     let lines = findings.map(|findings| findings.report.as_slice()).unwrap_or_default();
     let all_unseen: Vec<&Prefix> = lines.iter().filter_map(unseen).collect();
     let neighbours = Neighbours::of(&reuse.cache, &all_unseen).await;
+    let (mut plan, mut entries, mut kept) = (vec![], vec![], vec![]);
     let (mut verdicts, mut nearest, mut told) = (vec![], vec![], HashSet::new());
     for line in lines {
+        plan.push(format!("{}{}", "  ".repeat(line.depth), line.line()));
+        entries.push(line.key.as_ref().map(short));
+        kept.push(Some(line.kept));
         verdicts.push(verdict(reuse, line).await);
         // A node that only renames has the key of the one below it.
         let prefix = unseen(line).filter(|prefix| told.insert(prefix.key));
         nearest.push(prefix.and_then(|prefix| neighbours.nearest(prefix)));
+        for segment in &line.segments {
+            plan.push(format!("{}  <- {}", "  ".repeat(line.depth), segment.extents));
+            entries.push(None);
+            kept.push(None);
+            verdicts.push(segment.source.clone());
+            nearest.push(None);
+        }
     }
-    let plan = lines.iter().map(|line| format!("{}{}", "  ".repeat(line.depth), line.line()));
-    let entries = lines.iter().map(|line| line.key.as_ref().map(short));
-    let kept: BooleanArray = lines.iter().map(|line| Some(line.kept)).collect();
     let schema = Arc::new(Schema::new(vec![
         Field::new("prefix", DataType::Utf8, false),
         Field::new("fingerprint", DataType::Utf8, true),
         Field::new("reuse", DataType::Utf8, false),
-        Field::new("will_be_kept", DataType::Boolean, false),
+        Field::new("will_be_kept", DataType::Boolean, true),
         Field::new("nearest", DataType::Utf8, true),
     ]));
     let columns: Vec<ArrayRef> = vec![
-        Arc::new(plan.map(Some).collect::<StringArray>()),
-        Arc::new(entries.collect::<StringArray>()),
+        Arc::new(StringArray::from(plan)),
+        Arc::new(entries.into_iter().collect::<StringArray>()),
         Arc::new(verdicts.into_iter().map(Some).collect::<StringArray>()),
-        Arc::new(kept),
+        Arc::new(BooleanArray::from(kept)),
         Arc::new(nearest.into_iter().collect::<StringArray>()),
     ];
     Ok(RecordBatch::try_new(schema, columns).map_err(datafusion::error::DataFusionError::from)?)

@@ -42,13 +42,15 @@ pub(crate) struct Remembered {
     pub(crate) root: Fingerprint,
     /// Its columns as this statement names them.
     pub(crate) schema: SchemaRef,
+    /// Extents that it is about.
+    pub(crate) n_extents: usize,
     /// The entry, once somebody asked for it.
     pub(crate) entry: OnceCell<Option<Arc<CacheEntry>>>,
 }
 
 impl Remembered {
-    pub(crate) fn new(reads: Vec<Read>, root: Fingerprint, schema: SchemaRef) -> Self {
-        Self { reads, root, schema, entry: OnceCell::new() }
+    pub(crate) fn new(reads: Vec<Read>, root: Fingerprint, schema: SchemaRef, n_extents: usize) -> Self {
+        Self { reads, root, schema, n_extents, entry: OnceCell::new() }
     }
 }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use nectarine_catalog::Fingerprint;
+use nectarine_planner::reuse::ExtentCounts;
 use parking_lot::Mutex;
 
 /// How much of an answer was there already.
@@ -38,10 +39,8 @@ pub struct Receipt {
     pub entries: Vec<Fingerprint>,
     /// What computing them took, less what reading them took.
     pub saved: Duration,
-    /// Extents that the answer is about; 0 where nothing was reused.
-    pub extents_total: usize,
-    /// Those among them that were not read.
-    pub extents_reused: usize,
+    /// Extents that the answer is about, and those among them that were not read; not known without reuse.
+    pub extents: Option<ExtentCounts>,
     /// Entries that this answer left behind.
     pub kept: usize,
 }

@@ -30,6 +30,8 @@ pub(super) fn schema() -> SchemaRef {
         text("reuse"),
         number("entries_used"),
         decimal("saved_ms"),
+        number("extents_total"),
+        number("extents_reused"),
     ])
 }
 
@@ -65,6 +67,8 @@ pub(super) async fn rows(catalog: &StatementCatalog) -> Result<RecordBatch> {
             Arc::new(queries.iter().map(|query| query.reuse.as_deref()).collect::<StringArray>()),
             Arc::new(queries.iter().map(|query| query.entries_used).collect::<Int64Array>()),
             Arc::new(queries.iter().map(|query| query.saved_ms).collect::<Float64Array>()),
+            Arc::new(queries.iter().map(|query| query.extents_total).collect::<Int64Array>()),
+            Arc::new(queries.iter().map(|query| query.extents_reused).collect::<Int64Array>()),
         ],
     )?)
 }

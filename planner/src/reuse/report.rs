@@ -10,6 +10,7 @@ use nectarine_catalog::Fingerprint;
 
 use super::Found;
 use crate::canonical::{Prefix, Uncacheable};
+use crate::segment::SegmentLine;
 
 /// One line of EXPLAIN REUSE.
 #[derive(Clone, Debug)]
@@ -30,6 +31,8 @@ pub struct PrefixReport {
     pub kept: bool,
     /// Whether the node is the reason why it can not be recognised: what is below it can.
     pub is_reason: bool,
+    /// Which extents come from where, of a segment hit; for those who explain.
+    pub segments: Vec<SegmentLine>,
     /// All about the prefix, for those who explain.
     pub prefix: Option<Box<Prefix>>,
 }

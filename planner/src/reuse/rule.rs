@@ -94,10 +94,12 @@ fn reuse(
     if context.mode == ReuseMode::On {
         rewrite.findings.repeated = repeated(&root, &rewrite.chosen);
     }
-    if !rewrite.findings.hits.is_empty() {
-        let (all, read) = (extents_below(&root.plan)?, extents_below(&plan)?);
-        rewrite.findings.extents = ExtentCounts { total: all.len(), reused: all.difference(&read).count() };
-    }
+    let all = extents_below(&root.plan)?;
+    let n_reused = match rewrite.findings.hits.is_empty() {
+        true => 0,
+        false => all.difference(&extents_below(&plan)?).count(),
+    };
+    rewrite.findings.extents = ExtentCounts { total: all.len(), reused: n_reused };
     context.found(rewrite.findings);
     Ok(plan)
 }
@@ -425,6 +427,7 @@ impl Rewrite<'_> {
             verdict,
             kept,
             is_reason: prefix.is_none() && node.children.iter().all(|child| child.prefix.is_ok()),
+            segments: vec![],
             prefix: prefix.filter(|_| self.context.explains).cloned().map(Box::new),
         });
         if covers {

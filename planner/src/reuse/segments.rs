@@ -30,7 +30,7 @@ use super::rule::{Place, Rewrite};
 use super::{Hit, ReuseMode, Segment, Verdict};
 use crate::canonical::{Exactness, Prefix, PrefixKind, PrefixNode};
 use crate::node::{AddEntryExec, CacheReadExec, MergeGroupsExec, PrefixKey};
-use crate::segment::{Candidates, SegmentPlan, can_grow, choose, enough, merges, term};
+use crate::segment::{Candidates, SegmentLine, SegmentPlan, can_grow, choose, draw, enough, merges, term};
 
 /// Reading more entries than this of one program is worth merging them.
 const PARTS_MAX: usize = 4;
@@ -51,6 +51,8 @@ pub(super) enum Combine {
 /// A segment hit that was decided on.
 pub(super) struct ChosenSegments {
     combine: Combine,
+    /// The same in words, if somebody asks.
+    lines: Vec<SegmentLine>,
     plan: SegmentPlan,
     /// What is computed, one plan for each term.
     terms: Vec<Arc<dyn ExecutionPlan>>,
@@ -119,6 +121,10 @@ impl Rewrite<'_> {
             None => choose(&candidates),
         };
         let Some(plan) = found else { return Ok(None) };
+        let lines = match self.context.explains {
+            true => draw(below, &candidates.today, &plan)?,
+            false => vec![],
+        };
         let mut terms = vec![];
         for wanted in &plan.terms {
             let Some(mut made) = term(below, &wanted.lists, Some(wanted.focus))? else { return Ok(None) };
@@ -127,7 +133,7 @@ impl Rewrite<'_> {
             }
             terms.push(made);
         }
-        Ok(Some(ChosenSegments { combine, plan, terms }))
+        Ok(Some(ChosenSegments { combine, lines, plan, terms }))
     }
 
     /// Puts a segment hit in the place of its node.
@@ -138,7 +144,7 @@ impl Rewrite<'_> {
         chosen: ChosenSegments,
         place: Place,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        let ChosenSegments { combine, plan, terms } = chosen;
+        let ChosenSegments { combine, lines, plan, terms } = chosen;
         let n_entries = plan.reads.len();
         let keeps = place.may_keep && self.context.mode == ReuseMode::On;
         let wants_merged = n_entries + terms.len() > PARTS_MAX || plan.terms.iter().any(|term| !term.is_program);
@@ -147,7 +153,11 @@ impl Rewrite<'_> {
         let merges = keeps && combine == Combine::MergeGroups && wants_merged && fits && !terms.is_empty();
         let verdict =
             Verdict::Segments { n_entries, n_terms: terms.len(), saved_us: plan.saved_us, combine: word(combine) };
+        let reported = self.findings.report.len();
         self.report(node, place.depth, verdict, keeps && !terms.is_empty());
+        if let Some(report) = self.findings.report.get_mut(reported) {
+            report.segments = lines;
+        }
 
         let mut parts: Vec<Arc<dyn ExecutionPlan>> = vec![];
         let mut reused_us = 0;

@@ -30,7 +30,8 @@ async fn columns() {
         columns("queries").await,
         format!(
             "query_id|Utf8, started_at|{time}, user_name|Utf8, sql|Utf8, state|Utf8, error|Utf8, elapsed_ms|Float64, cpu_ms|Float64, \
-             rows_returned|Int64, bytes_scanned|Int64, planning_ms|Float64, reuse|Utf8, entries_used|Int64, saved_ms|Float64"
+             rows_returned|Int64, bytes_scanned|Int64, planning_ms|Float64, reuse|Utf8, entries_used|Int64, saved_ms|Float64, \
+             extents_total|Int64, extents_reused|Int64"
         )
     );
     assert_eq!(

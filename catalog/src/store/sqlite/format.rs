@@ -23,6 +23,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0003_reuse.sql"),
     include_str!("../migrations/0004_process.sql"),
     include_str!("../migrations/0005_lookups.sql"),
+    include_str!("../migrations/0006_extents_reused.sql"),
 ];
 
 /// The newest version this build knows.

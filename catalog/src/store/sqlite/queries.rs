@@ -38,7 +38,7 @@ pub(super) async fn log(lane: &mut Lane, queries: &[QueryRecord], keep: usize) -
 pub(super) async fn list(lane: &mut Lane, limit: usize) -> Result<Vec<QueryRecord>, Fault> {
     let rows = sqlx::query(
         "SELECT query_id, started_at, user_name, sql_text, state, error, elapsed_ms, cpu_ms, rows_returned, bytes_scanned,
-                planning_ms, reuse, entries_used, saved_ms, process
+                planning_ms, reuse, entries_used, saved_ms, process, extents_total, extents_reused
          FROM queries ORDER BY started_at DESC, query_id DESC LIMIT $1",
     )
     .bind(i64::try_from(limit).unwrap_or(i64::MAX))
@@ -62,7 +62,8 @@ pub(super) async fn lookups(lane: &mut Lane, limit: usize) -> Result<Vec<(QueryI
 fn upsert(queries: &[QueryRecord]) -> QueryBuilder<Sqlite> {
     let mut insert = QueryBuilder::new(
         "INSERT INTO queries (query_id, started_at, user_name, sql_text, state, error, elapsed_ms, cpu_ms, rows_returned,
-                              bytes_scanned, planning_ms, reuse, entries_used, saved_ms, process, lookups) ",
+                              bytes_scanned, planning_ms, reuse, entries_used, saved_ms, process, lookups,
+                              extents_total, extents_reused) ",
     );
     insert.push_values(queries, |mut row, query| {
         row.push_bind(query.query_id.to_string())
@@ -80,14 +81,17 @@ fn upsert(queries: &[QueryRecord]) -> QueryBuilder<Sqlite> {
             .push_bind(query.entries_used)
             .push_bind(query.saved_ms)
             .push_bind(&query.process)
-            .push_bind(pack(&query.lookups));
+            .push_bind(pack(&query.lookups))
+            .push_bind(query.extents_total)
+            .push_bind(query.extents_reused);
     });
     insert.push(
         " ON CONFLICT (query_id) DO UPDATE SET started_at = excluded.started_at, user_name = excluded.user_name,
           sql_text = excluded.sql_text, state = excluded.state, error = excluded.error, elapsed_ms = excluded.elapsed_ms,
           cpu_ms = excluded.cpu_ms, rows_returned = excluded.rows_returned, bytes_scanned = excluded.bytes_scanned,
           planning_ms = excluded.planning_ms, reuse = excluded.reuse, entries_used = excluded.entries_used,
-          saved_ms = excluded.saved_ms, process = excluded.process, lookups = excluded.lookups",
+          saved_ms = excluded.saved_ms, process = excluded.process, lookups = excluded.lookups,
+          extents_total = excluded.extents_total, extents_reused = excluded.extents_reused",
     );
     insert
 }
@@ -110,6 +114,8 @@ fn read(row: &SqliteRow) -> Result<QueryRecord, Fault> {
         entries_used: row.try_get(12)?,
         saved_ms: row.try_get(13)?,
         process: row.try_get(14)?,
+        extents_total: row.try_get(15)?,
+        extents_reused: row.try_get(16)?,
         lookups: vec![],
     })
 }
