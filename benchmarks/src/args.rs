@@ -33,6 +33,8 @@ pub(crate) enum Task {
     Extents(ExtentsArgs),
     /// The 22 TPC-H queries again and again: what reuse saves.
     Reuse(TpchArgs),
+    /// The 22 TPC-H queries while tables grow: what an append costs.
+    Append(AppendArgs),
     /// Programs that start from what an earlier one left (Nectar's table 4).
     Documents(DocumentsArgs),
     /// A query that is developed step by step, with tries that fail (Nectar's table 6).
@@ -60,6 +62,7 @@ pub(crate) enum Size {
 /// What `all` measures.
 pub(crate) struct Tasks {
     pub(crate) tpch: TpchArgs,
+    pub(crate) append: AppendArgs,
     pub(crate) documents: DocumentsArgs,
     pub(crate) development: DevelopmentArgs,
     pub(crate) extents: ExtentsArgs,
@@ -72,9 +75,11 @@ impl Size {
             Self::Full => 1,
         };
         let (tpch, extents) = (TpchArgs::default(), ExtentsArgs::default());
+        let append = AppendArgs::default();
         let (documents, development) = (DocumentsArgs::default(), DevelopmentArgs::default());
         Tasks {
             tpch: TpchArgs { scale: tpch.scale / f64::from(share), ..tpch },
+            append: AppendArgs { scale: append.scale / f64::from(share), ..append },
             documents: DocumentsArgs { count: documents.count / share, ..documents },
             development: DevelopmentArgs { objects: development.objects / u64::from(share), ..development },
             extents: ExtentsArgs { count: extents.count / share, ..extents },
@@ -116,6 +121,27 @@ pub(crate) struct TpchArgs {
 impl Default for TpchArgs {
     fn default() -> Self {
         Self { scale: 1.0, files: 8, runs: 5, queries: QuerySet::all(), partitions: None, control: false, cold: false }
+    }
+}
+
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct AppendArgs {
+    /// TPC-H scale factor; 1 is about 1 GB of text.
+    #[arg(long, default_value_t = 1.0, value_parser = scale)]
+    pub(crate) scale: f64,
+
+    /// Files of lineitem where one more is added.
+    #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u16).range(6..))]
+    pub(crate) files: u16,
+
+    /// Which queries, such as 1,3,7..10,18..
+    #[arg(long, default_value = "1..")]
+    pub(crate) queries: QuerySet,
+}
+
+impl Default for AppendArgs {
+    fn default() -> Self {
+        Self { scale: 1.0, files: 100, queries: QuerySet::all() }
     }
 }
 

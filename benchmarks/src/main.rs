@@ -4,6 +4,7 @@
 //!   args        what was asked for
 //!   tpch        the 22 queries, both engines in turn
 //!   reuse       the 22 queries again and again
+//!   append      the 22 queries while tables grow
 //!   documents   programs that share a sub-computation
 //!   development a query that comes about step by step
 //!   extents     planning, memory and reopening with thousands of extents
@@ -20,6 +21,7 @@
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program for people who want to read figures")]
 
 mod allocator;
+mod append;
 mod args;
 mod client;
 mod compare;
@@ -80,11 +82,12 @@ async fn run(args: Args) -> Result<()> {
         Task::KnownExtents(known) => return extents::answer_as_child(&known).await,
         Task::Tpch(tpch) => report.tpch(&tpch::measure(&tpch, &data).await?),
         Task::Reuse(tpch) => report.reuse(&reuse::measure(&tpch, &data).await?),
+        Task::Append(append) => report.append(&append::measure(&append, &data).await?),
         Task::Documents(documents) => report.documents(&documents::measure(&documents, &data).await?),
         Task::Development(development) => report.development(&development::measure(&development, &data).await?),
         Task::Extents(extents) => report.extents(&extents::measure(&extents, &data).await?),
         Task::All { scale } => {
-            let Tasks { tpch, documents, development, extents } = scale.tasks();
+            let Tasks { tpch, append, documents, development, extents } = scale.tasks();
             report.made_by(match scale {
                 Size::Small => "all --scale small",
                 Size::Full => "all --scale full",
@@ -93,6 +96,7 @@ async fn run(args: Args) -> Result<()> {
             let cold = TpchArgs { cold: true, ..tpch.clone() };
             report.tpch(&tpch::measure(&cold, &data).await?);
             report.reuse(&reuse::measure(&tpch, &data).await?);
+            report.append(&append::measure(&append, &data).await?);
             report.documents(&documents::measure(&documents, &data).await?);
             report.development(&development::measure(&development, &data).await?);
             let parquet = DevelopmentArgs { format: SkyFormat::Parquet, ..development };

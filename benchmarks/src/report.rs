@@ -1,5 +1,6 @@
 //! [`Report`]: the figures as Markdown. All of them, whether they please or not.
 
+mod append;
 mod sharing;
 
 use std::time::Duration;

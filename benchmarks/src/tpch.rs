@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
-use self::contender::{Contender, Run};
+use self::contender::{Contender, Keeping, Run};
 pub(crate) use self::queries::N_QUERIES;
 use crate::args::TpchArgs;
 use crate::compare::difference;
@@ -118,9 +118,10 @@ pub(crate) async fn measure(args: &TpchArgs, folder: &Path) -> Result<Figures> {
     // Nectarine's default share; given to both in bytes so that both have the same.
     let memory_bytes = machine::memory_bytes().unwrap_or(8 << 30) / 10 * 7;
     let stock = Contender::stock(&data, partitions, memory_bytes).await?;
+    let keeping = if args.cold { Keeping::Cold } else { Keeping::Off };
     let ours = match args.control {
         true => Contender::stock(&data, partitions, memory_bytes).await?,
-        false => Contender::nectarine(&data, partitions, memory_bytes, args.cold).await?,
+        false => Contender::nectarine(&data, partitions, memory_bytes, keeping).await?,
     };
     let mut queries = vec![];
     for number in args.queries.iter() {

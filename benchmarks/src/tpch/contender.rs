@@ -9,7 +9,7 @@ use datafusion::execution::memory_pool::FairSpillPool;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::physical_plan::collect;
 use datafusion::prelude::{ParquetReadOptions, SessionConfig, SessionContext};
-use nectarine_engine::{Engine, Session, Settings};
+use nectarine_engine::{Engine, ExtentCounts, Session, Settings};
 use tempfile::TempDir;
 
 use super::data::{Table, TpchData};
@@ -20,11 +20,21 @@ pub(crate) enum Contender {
     Nectarine {
         session: Session,
         engine: Engine,
-        /// Whether everything is forgotten before each run.
-        cold: bool,
+        keeping: Keeping,
         /// Removed at the end.
         _home: TempDir,
     },
+}
+
+/// What Nectarine does with results.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Keeping {
+    /// Computes, and keeps nothing.
+    Off,
+    /// Keeps results, and forgets everything before each run.
+    Cold,
+    /// Keeps and reuses them.
+    On,
 }
 
 /// One run of one query.
@@ -34,6 +44,8 @@ pub(crate) struct Run {
     /// From the text to the last row.
     pub(crate) total: Duration,
     pub(crate) rows: Vec<RecordBatch>,
+    /// How many extents it is about; of Nectarine with reuse only.
+    pub(crate) extents: Option<ExtentCounts>,
 }
 
 impl Contender {
@@ -50,12 +62,17 @@ impl Contender {
         Ok(Self::Stock(context))
     }
 
-    /// Nectarine on a new home, with external tables. With `cold`, results are kept and forgotten; else reuse is off.
-    pub(crate) async fn nectarine(data: &TpchData, partitions: usize, memory_bytes: u64, cold: bool) -> Result<Self> {
+    /// Nectarine on a new home, with external tables.
+    pub(crate) async fn nectarine(
+        data: &TpchData,
+        partitions: usize,
+        memory_bytes: u64,
+        keeping: Keeping,
+    ) -> Result<Self> {
         let settings = Settings::default()
             .with("datafusion.execution.target_partitions", &partitions.to_string())?
             .with("nectarine.memory_limit", &memory_bytes.to_string())?
-            .with("nectarine.reuse", if cold { "on" } else { "off" })?;
+            .with("nectarine.reuse", if keeping == Keeping::Off { "off" } else { "on" })?;
         let home = TempDir::new()?;
         let engine = Engine::builder().home(home.path()).settings(settings).open().await?;
         let session = engine.session();
@@ -64,14 +81,15 @@ impl Contender {
             let sql = format!("CREATE EXTERNAL TABLE {} STORED AS PARQUET LOCATION '{location}'", table.name());
             session.execute(&sql).await?.collect().await?;
         }
-        Ok(Self::Nectarine { session, engine, cold, _home: home })
+        Ok(Self::Nectarine { session, engine, keeping, _home: home })
     }
 
     pub(crate) async fn run(&self, sql: &str) -> Result<Run> {
-        if let Self::Nectarine { engine, cold: true, .. } = self {
+        if let Self::Nectarine { engine, keeping: Keeping::Cold, .. } = self {
             engine.cache().clear().await;
         }
         let started = Instant::now();
+        let mut extents = None;
         let (planning, rows) = match self {
             Self::Stock(context) => {
                 let frame = context.sql(sql).await?;
@@ -83,10 +101,13 @@ impl Contender {
             Self::Nectarine { session, .. } => {
                 let answer = session.execute(sql).await?;
                 let planning = started.elapsed();
-                (planning, answer.collect().await?)
+                let receipt = answer.receipt();
+                let rows = answer.collect().await?;
+                extents = receipt().extents;
+                (planning, rows)
             }
         };
-        Ok(Run { planning, total: started.elapsed(), rows })
+        Ok(Run { planning, total: started.elapsed(), rows, extents })
     }
 
     pub(crate) async fn shutdown(&self) {

@@ -73,7 +73,8 @@ impl Table {
         }
     }
 
-    fn is_large(self) -> bool {
+    /// Whether it comes in several files.
+    pub(crate) fn is_large(self) -> bool {
         !matches!(self, Self::Nation | Self::Region | Self::Supplier)
     }
 
@@ -92,6 +93,26 @@ impl Table {
 }
 
 impl TpchData {
+    /// A folder that is laid out in the same way.
+    pub(crate) fn at(folder: &Path) -> Self {
+        Self { folder: folder.to_path_buf() }
+    }
+
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// A table's files, in the order that they were made in.
+    pub(crate) fn files(&self, table: Table) -> Result<Vec<PathBuf>> {
+        let mut files = vec![];
+        for file in fs::read_dir(self.folder.join(table.name()))? {
+            files.push(file?.path());
+        }
+        // Shorter numbers are smaller ones.
+        files.sort_by_key(|path| (path.as_os_str().len(), path.clone()));
+        Ok(files)
+    }
+
     /// The folder of a table's files, with a slash at its end.
     pub(crate) fn location(&self, table: Table) -> String {
         format!("{}/", self.folder.join(table.name()).display())
