@@ -60,6 +60,9 @@ GROUP BY u.country ORDER BY clicks DESC LIMIT 5",
     ),
 ];
 
+/// The one that is asked again.
+const AGAIN: usize = 3;
+
 /// Runs the tour.
 pub(crate) fn run(shell: &mut Shell, args: &DemoArgs) -> anyhow::Result<Flow> {
     Ok(match tour(shell, args) {
@@ -99,11 +102,18 @@ fn tour(shell: &mut Shell, args: &DemoArgs) -> Result<()> {
         answer(shell, query)?;
     }
 
+    let (title, query) = QUERIES[AGAIN];
+    heading(shell, "The same again")?;
+    say(shell, &format!("\"{title}\" Nothing has changed, so nothing is computed."))?;
+    answer(shell, query)?;
+
     heading(shell, "A day arrives")?;
     let path = log.write_day(DAYS).map_err(|error| Failure::io("cannot write another day", &error))?;
     say(shell, &format!("{} is new. Nothing is loaded or refreshed; the next statement sees it.", path.display()))?;
-    let query = "SELECT count(*) AS clicks, count(DISTINCT user_id) AS users, max(ts) AS last FROM demo.clicks";
-    sql(shell, query)?;
+    let count = "SELECT count(*) AS clicks, count(DISTINCT user_id) AS users, max(ts) AS last FROM demo.clicks";
+    sql(shell, count)?;
+    answer(shell, count)?;
+    say(shell, &format!("\"{title}\" The old days are known; only the new one is read."))?;
     answer(shell, query)?;
 
     heading(shell, "Try next")?;
@@ -131,6 +141,10 @@ fn next_steps(shell: &mut Shell, home: &Path) -> Result<()> {
     let steps = [
         (program.as_str(), "a prompt on this home; then \\d demo.clicks"),
         ("SELECT * FROM demo.clicks WHERE page = '/thanks' LIMIT 10;", "look at single rows; \\x prints them upright"),
+        (
+            "EXPLAIN REUSE SELECT page, count(*) FROM demo.clicks GROUP BY page;",
+            "what would be reused, and why not more",
+        ),
         ("SELECT * FROM system.extents WHERE table_name = 'clicks';", "the files behind the table"),
         ("SELECT count(*) FROM 'some/folder/*.parquet';", "your own files, without a table"),
         ("CREATE TABLE orders AS SELECT * FROM demo.clicks WHERE page = '/thanks';", "keep a result"),
