@@ -177,7 +177,7 @@ async fn measure_query(
 impl Side {
     async fn add(&mut self, contender: &Contender, sql: &str) -> Result<()> {
         let before = machine::cpu_time();
-        let Run { planning, total, rows } = contender.run(sql).await?;
+        let Run { planning, total, rows, .. } = contender.run(sql).await?;
         drop(rows);
         // Background work is charged to who caused it.
         tokio::time::sleep(PAUSE).await;
@@ -201,7 +201,7 @@ mod tests {
             let scale = 0.01;
             let data = data::prepare(folder.path(), scale, 2)?;
             let stock = Contender::stock(&data, 2, 1 << 30).await?;
-            let ours = Contender::nectarine(&data, 2, 1 << 30, true).await?;
+            let ours = Contender::nectarine(&data, 2, 1 << 30, Keeping::Cold).await?;
             for number in 1..=N_QUERIES {
                 let sql = queries::sql(number, scale);
                 let (stock, ours) = (stock.run(&sql).await?.rows, ours.run(&sql).await?.rows);

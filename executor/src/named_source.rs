@@ -18,7 +18,7 @@ use std::sync::Arc;
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use arrow::error::ArrowError;
-use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
+use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{DataFusionError, Result};
 use datafusion::config::ConfigOptions;
 use datafusion::datasource::listing::PartitionedFile;
@@ -29,6 +29,7 @@ use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::projection::ProjectionExprs;
 use datafusion::physical_expr::{EquivalenceProperties, LexOrdering, PhysicalExpr, PhysicalSortExpr};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
 use datafusion::physical_plan::filter_pushdown::FilterPushdownPropagation;
 use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
 use datafusion::physical_plan::{DisplayFormatType, ExecutionPlan, SortOrderPushdownResult};
@@ -39,12 +40,12 @@ use nectarine_catalog::{CatalogError, plain_location};
 use object_store::ObjectStore;
 use url::Url;
 
-/// Goes with a file of a scan: what people call it.
+/// Goes with a file of a scan: where it is.
 #[derive(Clone, Debug)]
 pub(crate) struct FileLocation(pub(crate) Arc<str>);
 
 /// The path of a local file, else the URL.
-pub(crate) fn readable_location(location: &str) -> String {
+fn readable_location(location: &str) -> String {
     match Url::parse(location).ok().filter(|url| url.scheme() == "file").and_then(|url| url.to_file_path().ok()) {
         Some(path) => path.display().to_string(),
         None => plain_location(location).into_owned(),
@@ -63,18 +64,7 @@ pub struct NameScannedFiles;
 
 impl PhysicalOptimizerRule for NameScannedFiles {
     fn optimize(&self, plan: Arc<dyn ExecutionPlan>, _config: &ConfigOptions) -> Result<Arc<dyn ExecutionPlan>> {
-        plan.transform_up(|node| {
-            let Some(scan) = node.downcast_ref::<DataSourceExec>() else { return Ok(Transformed::no(node)) };
-            match scan.data_source().downcast_ref::<FileScanConfig>() {
-                Some(config) if !config.file_source.is::<NamedSource>() => {
-                    let mut config = config.clone();
-                    config.file_source = NamedSource::around(config.file_source);
-                    Ok(Transformed::yes(Arc::new(scan.clone().with_data_source(Arc::new(config)))))
-                }
-                _ => Ok(Transformed::no(node)),
-            }
-        })
-        .data()
+        Ok(named(&plan)?.unwrap_or(plan))
     }
 
     fn name(&self) -> &str {
@@ -83,6 +73,36 @@ impl PhysicalOptimizerRule for NameScannedFiles {
 
     fn schema_check(&self) -> bool {
         true
+    }
+}
+
+/// The plan with names around its sources; `None` if it has none. Nothing else about it changes, so the nodes above keep what
+/// they know of their children: computing it anew for all of them takes as long as another physical rule.
+fn named(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+    if let Some(scan) = plan.downcast_ref::<DataSourceExec>() {
+        return Ok(match scan.data_source().downcast_ref::<FileScanConfig>() {
+            Some(config) if !config.file_source.is::<NamedSource>() => {
+                let mut config = config.clone();
+                config.file_source = NamedSource::around(config.file_source);
+                Some(Arc::new(scan.clone().with_data_source(Arc::new(config))))
+            }
+            _ => None,
+        });
+    }
+    let old = plan.children();
+    let mut children = Vec::with_capacity(old.len());
+    let mut is_changed = false;
+    for child in old {
+        let new = named(child)?;
+        is_changed |= new.is_some();
+        children.push(new.unwrap_or_else(|| Arc::clone(child)));
+    }
+    match is_changed {
+        true => {
+            let keep = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Keep);
+            Arc::clone(plan).replace_children(children, keep).map(Some)
+        }
+        false => Ok(None),
     }
 }
 
@@ -311,11 +331,11 @@ impl Name {
         if let DataFusionError::ArrowError(arrow, _) = root
             && let Some(clearer) = self.csv_words(arrow)
         {
-            return unreadable(&self.location, clearer.into());
+            return unreadable(&readable_location(&self.location), clearer.into());
         }
         match self.computes && may_be_computed(root) {
-            true => error.context(format!("while reading \"{}\"", self.location)),
-            false => unreadable(&self.location, error),
+            true => error.context(format!("while reading \"{}\"", readable_location(&self.location))),
+            false => unreadable(&readable_location(&self.location), error),
         }
     }
 
