@@ -23,6 +23,7 @@ mod oracle;
 mod report;
 mod rule;
 mod segments;
+mod windows;
 
 #[cfg(test)]
 mod tests;

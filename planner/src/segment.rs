@@ -6,6 +6,7 @@
 //!   term        a plan over other extents
 //!   schedule    which of many overlapping entries to read
 //!   choice      entries, missing extents, cost: the plan of a segment hit
+//!   window      filters that statistics decide for whole extents
 //!   drawing     that plan in words, for EXPLAIN REUSE
 //! ```
 //!
@@ -17,9 +18,11 @@ mod drawing;
 mod fresh;
 mod schedule;
 mod term;
+mod window;
 
-pub(crate) use self::choice::{Candidates, SegmentPlan, can_grow, choose, enough};
-pub(crate) use self::decompose::merges;
+pub(crate) use self::choice::{Candidates, SegmentPlan, Term, can_grow, choose, enough};
+pub(crate) use self::decompose::{is_linear, merges};
 pub use self::drawing::SegmentLine;
 pub(crate) use self::drawing::draw;
-pub(crate) use self::term::term;
+pub(crate) use self::term::{Lists, term};
+pub(crate) use self::window::{Window, window};

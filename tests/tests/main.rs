@@ -15,3 +15,4 @@ mod segments;
 mod sql;
 mod streams;
 mod tidy;
+mod windows;

@@ -39,7 +39,7 @@ impl Default for BuiltIns {
 
 impl BuiltIns {
     /// Checks a scalar function. `config` is what it was planned with: some functions carry a part of it with them.
-    pub(super) fn check_scalar(&self, function: &ScalarUDF, config: &ConfigOptions) -> Result<(), Uncacheable> {
+    pub(crate) fn check_scalar(&self, function: &ScalarUDF, config: &ConfigOptions) -> Result<(), Uncacheable> {
         let name = function.name();
         check_volatility(name, function.signature().volatility)?;
         let Some(known) = self.scalar.get(name) else { return Err(Uncacheable::Function(name.to_string())) };

@@ -29,8 +29,9 @@ use super::consistent::inconsistent;
 use super::context::{ExtentCounts, Findings, Hit, Repeated, ReuseContext, ReuseExtension, ReuseMode};
 use super::cover::{Cover, coverable, is_set_below, lineage};
 use super::segments::ChosenSegments;
+use super::windows::ChosenWindow;
 use super::{Found, Inquiry, PrefixReport, Verdict};
-use crate::canonical::{Prefix, PrefixKind, PrefixNode, prefixes};
+use crate::canonical::{Prefix, PrefixKind, PrefixNode, Salt, prefixes};
 use crate::node::{CacheReadExec, ExtentScanExec};
 
 /// What opening an entry costs, in microseconds.
@@ -71,8 +72,11 @@ fn reuse(
     count_occurrences(&root, None, &mut n_occurrences);
     let mut rewrite = Rewrite {
         context,
+        config,
+        salt: &salt,
         n_occurrences,
         segments: HashMap::new(),
+        windows: HashMap::new(),
         inquiries: inquire(&root, context),
         chosen: HashSet::new(),
         covers: HashMap::new(),
@@ -200,6 +204,8 @@ pub(super) struct Place {
 
 pub(super) struct Rewrite<'a> {
     pub(super) context: &'a ReuseContext,
+    pub(super) config: &'a ConfigOptions,
+    pub(super) salt: &'a Salt,
     pub(super) inquiries: HashMap<Fingerprint, Inquiry>,
     /// How often each prefix occurs in the plan.
     pub(super) n_occurrences: HashMap<Fingerprint, usize>,
@@ -209,6 +215,8 @@ pub(super) struct Rewrite<'a> {
     covers: HashMap<(Fingerprint, bool), Cover>,
     /// Prefixes of which some extents are read, by their keys.
     segments: HashMap<Fingerprint, Option<ChosenSegments>>,
+    /// Those among them that are windows.
+    windows: HashMap<Fingerprint, Option<ChosenWindow>>,
     pub(super) inconsistent: HashSet<Fingerprint>,
     pub(super) kept_keys: HashSet<Fingerprint>,
     pub(super) findings: Findings,
@@ -232,8 +240,9 @@ impl Rewrite<'_> {
         loop {
             self.chosen.clear();
             self.segments.clear();
+            self.windows.clear();
             self.choose_below(root, true, false)?;
-            let hits = self.chosen.iter().chain(self.segments.keys()).copied().collect();
+            let hits = self.chosen.iter().chain(self.segments.keys()).chain(self.windows.keys()).copied().collect();
             let given_up = inconsistent(root, &hits);
             if given_up.is_empty() {
                 return Ok(());
@@ -255,15 +264,32 @@ impl Rewrite<'_> {
             self.chosen.insert(prefix.key);
             return Ok(());
         }
-        if let Ok(prefix) = &node.prefix
-            && let Some(segments) = self.segments_of(node, is_root)?
-            && segments.saved_us() >= self.saved_below(node)
-        {
-            self.segments.insert(prefix.key, Some(segments));
-            return Ok(());
+        if let Ok(prefix) = &node.prefix {
+            let at_least = self.saved_below(node);
+            let segments = self.segments_of(node, is_root)?.filter(|segments| segments.saved_us() >= at_least);
+            let more_than = segments.as_ref().map_or(at_least, |segments| segments.saved_us());
+            if let Some(window) = self.window_of(node)?.filter(|window| window.saved_us > more_than) {
+                self.windows.insert(prefix.key, Some(window));
+                return Ok(());
+            }
+            if let Some(segments) = segments {
+                self.segments.insert(prefix.key, Some(segments));
+                return Ok(());
+            }
         }
         let as_set = is_set_below(&node.plan, as_set);
         node.children.iter().try_for_each(|child| self.choose_below(child, false, as_set))
+    }
+
+    /// Whether something below a node is read from entries.
+    fn reads_below(&self, node: &PrefixNode) -> bool {
+        let is_read = |key: &Fingerprint| {
+            self.chosen.contains(key) || self.segments.contains_key(key) || self.windows.contains_key(key)
+        };
+        let reads = |child: &PrefixNode| {
+            child.prefix.as_ref().is_ok_and(|prefix| is_read(&prefix.key)) || self.reads_below(child)
+        };
+        node.children.iter().any(reads)
     }
 
     /// What whole hits below a node would save, in microseconds.
@@ -344,6 +370,20 @@ impl Rewrite<'_> {
             });
         }
         let keeps_states = self.keeps_states(node, place);
+        if let Some(prefix) = own {
+            let window = match self.windows.get_mut(&prefix.key).map(Option::take) {
+                Some(Some(known)) => Some(known),
+                Some(None) => self.window_of(node)?,
+                // What is computed for the first time is kept so that other windows can use it.
+                None if keeps_states && self.context.mode == ReuseMode::On && !self.reads_below(node) => {
+                    self.window_of(node)?
+                }
+                None => None,
+            };
+            if let Some(window) = window {
+                return self.read_window(node, prefix, window, place);
+            }
+        }
         let keeps = match own.filter(|_| keeps_states) {
             Some(states) => Some(states.clone()),
             None => prefix.filter(|prefix| self.keeps(prefix, place)).cloned(),
@@ -393,7 +433,7 @@ impl Rewrite<'_> {
         !is_root_key && is_new && admitted && !self.kept_keys.contains(&prefix.key)
     }
 
-    fn verdict(&self, node: &PrefixNode, prefix: Option<&Prefix>) -> Verdict {
+    pub(super) fn verdict(&self, node: &PrefixNode, prefix: Option<&Prefix>) -> Verdict {
         let Some(prefix) = prefix else {
             return match &node.prefix {
                 Err(reason) => Verdict::Uncacheable(reason.clone()),

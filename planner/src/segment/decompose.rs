@@ -76,6 +76,11 @@ pub(crate) fn merges(aggregate: &AggregateExec) -> bool {
     aggregate.limit_options().is_none() && aggregate.aggr_expr().iter().all(merge)
 }
 
+/// Whether what is added to a scan adds rows, and nothing else does.
+pub(crate) fn is_linear(plan: &Arc<dyn ExecutionPlan>, leaf: usize) -> bool {
+    linear(plan, leaf) == Linear::Yes
+}
+
 /// How `plan` depends on its scan number `leaf`, counted from the left.
 pub(super) fn linear(plan: &Arc<dyn ExecutionPlan>, leaf: usize) -> Linear {
     let mut next = 0;

@@ -1,0 +1,196 @@
+//! Windows in a plan: extents that lie wholly inside a filter share one program, wherever the filter's bounds are.
+//!
+//! ```text
+//!   before                                after
+//!   AggregateExec: Partial                UnionExec
+//!     FilterExec: ts >= X AND p             CacheReadExec: states of e1        entries without X: a week ago they were
+//!       ExtentScanExec: e0 e1 e2 e3         CacheReadExec: states of e2        part of another window
+//!                                           AddEntryExec
+//!                                             AggregateExec: Partial
+//!                                               FilterExec: p
+//!                                                 ExtentScanExec: e3           new
+//!                                           AggregateExec: Partial
+//!                                             FilterExec: ts >= X AND p
+//!                                               ExtentScanExec: e0             the edge
+//! ```
+//!
+//! Fires when   statistics decide a part of the filter for enough extents (`segment::window`), and the groups above it decompose.
+//! Keeps true   schema and rows of the node that is replaced; every extent is in exactly one branch. All nodes are new.
+
+use std::sync::Arc;
+
+use datafusion::common::Result;
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::aggregates::AggregateExec;
+use datafusion::physical_plan::union::UnionExec;
+use nectarine_catalog::{Extent, Fingerprint};
+
+use super::rule::{Place, Rewrite};
+use super::segments::{Combine, combine, over};
+use super::{Hit, ReuseMode, Segment, SegmentLine, Verdict};
+use crate::canonical::{Exactness, Prefix, PrefixKind, PrefixNode, prefixes};
+use crate::node::CacheReadExec;
+use crate::segment::{Candidates, Lists, SegmentPlan, Term, Window, choose, draw, is_linear, term, window};
+
+/// Entries that one statement makes of what was not known of a window. As many of them can go out of a sliding window, one by
+/// one, before what they hold has to be computed anew.
+const PIECES_MAX: usize = 16;
+
+/// A window that was decided on.
+pub(super) struct ChosenWindow {
+    /// The program over inner extents.
+    inner: Prefix,
+    /// What there is of it.
+    reads: Vec<Segment>,
+    /// What there is of the edge: entries of the program itself.
+    edge_reads: Vec<Segment>,
+    /// What is computed, and the prefix that it is.
+    computed: Vec<(Arc<dyn ExecutionPlan>, Prefix)>,
+    pub(super) saved_us: u64,
+    lines: Vec<SegmentLine>,
+}
+
+impl Rewrite<'_> {
+    /// The states of a node by inner extents and edge, if its filter is a window over them.
+    pub(super) fn window_of(&self, node: &PrefixNode) -> Result<Option<ChosenWindow>> {
+        let Ok(prefix) = &node.prefix else { return Ok(None) };
+        if prefix.kind != PrefixKind::States || combine(node, false) != Some(Combine::MergeGroups) {
+            return Ok(None);
+        }
+        let is_several = self.n_occurrences.get(&prefix.key).is_some_and(|n| *n > 1);
+        if self.inconsistent.contains(&prefix.key) || (is_several && prefix.exactness != Exactness::Exact) {
+            return Ok(None);
+        }
+        let (Some(partial), [below]) = (node.plan.downcast_ref::<AggregateExec>(), node.children.as_slice()) else {
+            return Ok(None);
+        };
+        let below = &below.plan;
+        let today = prefix.lists();
+        let Some(window) = window(below, &self.context.built_ins, self.config) else { return Ok(None) };
+        // What scalar subqueries read is part of a program, and known for the plan as it was only.
+        if prefix.inputs.len() != today.len() || !is_linear(below, window.leaf) {
+            return Ok(None);
+        }
+        let of = |extents: &Arc<[Arc<Extent>]>| -> Lists {
+            let mut lists = today.clone();
+            lists[window.leaf] = Arc::clone(extents);
+            lists
+        };
+        let inner_states = |extents: &Arc<[Arc<Extent>]>| -> Result<Option<Arc<dyn ExecutionPlan>>> {
+            let Some(copy) = term(below, &of(extents), Some(window.leaf))? else { return Ok(None) };
+            let Some(weaker) = window.without_decided(copy)? else { return Ok(None) };
+            Ok(Some(Arc::new(over(partial, weaker)?)))
+        };
+        let Some(whole) = inner_states(&window.inner)? else { return Ok(None) };
+        let encoded = prefixes(&whole, &self.context.built_ins, self.config, self.salt);
+        let (Ok(inner), [inner_below]) = (encoded.prefix, encoded.children.as_slice()) else { return Ok(None) };
+        if inner.kind != PrefixKind::States || inner.inputs.len() != today.len() {
+            return Ok(None);
+        }
+        let (inner_plan, edge_plan) = (
+            self.known(&inner.program, &inner_below.plan, of(&window.inner), window.leaf),
+            match window.edge.is_empty() {
+                true => None,
+                false => self.known(&prefix.program, below, of(&window.edge), window.leaf),
+            },
+        );
+        let saved_us = inner_plan.iter().chain(&edge_plan).map(|plan| plan.saved_us).sum();
+        let missing = missing(inner_plan.as_ref(), &window.inner, window.leaf);
+        let mut computed = vec![];
+        for piece in pieces(&missing) {
+            let Some(states) = inner_states(&piece)? else { return Ok(None) };
+            computed.push((states, inner.over(&of(&piece))));
+        }
+        if let Some(extents) = missing_edge(edge_plan.as_ref(), &window) {
+            let Some(copy) = term(below, &of(&extents), Some(window.leaf))? else { return Ok(None) };
+            computed.push((Arc::new(over(partial, copy)?), prefix.over(&of(&extents))));
+        }
+        let (reads, edge_reads) = (reads(inner_plan), reads(edge_plan));
+        let lines = match self.context.explains {
+            true => {
+                let terms = computed.iter().map(|(_, prefix)| Term {
+                    lists: prefix.lists(),
+                    focus: window.leaf,
+                    is_program: true,
+                });
+                let all: Vec<Segment> = reads.iter().chain(&edge_reads).cloned().collect();
+                draw(below, &today, &SegmentPlan { reads: all, terms: terms.collect(), saved_us })?
+            }
+            false => vec![],
+        };
+        Ok(Some(ChosenWindow { inner, reads, edge_reads, computed, saved_us, lines }))
+    }
+
+    /// What entries have of a program, if it pays to read them and they lack nothing but extents of the window's scan.
+    fn known(
+        &self,
+        program: &Fingerprint,
+        plan: &Arc<dyn ExecutionPlan>,
+        today: Lists,
+        leaf: usize,
+    ) -> Option<SegmentPlan> {
+        let mut segments = self.context.oracle.segments(program, true);
+        segments.retain(|segment| !self.context.banned.contains(&segment.key));
+        let plan = choose(&Candidates { plan, today, segments })?;
+        plan.terms.iter().all(|term| term.focus == leaf && term.is_program).then_some(plan)
+    }
+
+    /// Puts a window in the place of its node.
+    pub(super) fn read_window(
+        &mut self,
+        node: &PrefixNode,
+        prefix: &Prefix,
+        chosen: ChosenWindow,
+        place: Place,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let ChosenWindow { inner, reads, edge_reads, computed, saved_us, lines } = chosen;
+        let keeps = place.may_keep && self.context.mode == ReuseMode::On;
+        let n_entries = reads.len() + edge_reads.len();
+        let verdict = match n_entries {
+            0 => self.verdict(node, Some(prefix)),
+            _ => Verdict::Segments { n_entries, n_terms: computed.len(), saved_us, combine: "merge groups" },
+        };
+        let reported = self.findings.report.len();
+        self.report(node, place.depth, verdict, keeps && !computed.is_empty());
+        if let Some(report) = self.findings.report.get_mut(reported) {
+            report.segments = lines;
+        }
+        let mut parts: Vec<Arc<dyn ExecutionPlan>> = vec![];
+        let all = reads.iter().map(|read| (read, inner.program));
+        for (Segment { key, found, .. }, program) in all.chain(edge_reads.iter().map(|read| (read, prefix.program))) {
+            self.findings.hits.push(Hit { key: *key, program, found: *found, is_root: false });
+            let (rows, bytes, cost_us) = (found.rows, found.bytes, found.cost_us);
+            parts.push(Arc::new(CacheReadExec::new(*key, program, rows, bytes, cost_us, node.plan.schema())));
+        }
+        for (plan, prefix) in computed {
+            parts.push(if keeps { self.kept(plan, prefix, 0) } else { plan });
+        }
+        match parts.len() {
+            1 => Ok(parts.remove(0)),
+            _ => UnionExec::try_new(parts),
+        }
+    }
+}
+
+fn reads(plan: Option<SegmentPlan>) -> Vec<Segment> {
+    plan.map(|plan| plan.reads).unwrap_or_default()
+}
+
+/// Inner extents that no entry has.
+fn missing(plan: Option<&SegmentPlan>, inner: &Arc<[Arc<Extent>]>, leaf: usize) -> Vec<Arc<Extent>> {
+    match plan {
+        None => inner.to_vec(),
+        Some(plan) => plan.terms.iter().flat_map(|term| term.lists[leaf].iter().cloned()).collect(),
+    }
+}
+
+fn missing_edge(plan: Option<&SegmentPlan>, window: &Window) -> Option<Arc<[Arc<Extent>]>> {
+    let extents: Arc<[Arc<Extent>]> = missing(plan, &window.edge, window.leaf).into();
+    (!extents.is_empty()).then_some(extents)
+}
+
+/// Neighbours together, in at most [`PIECES_MAX`] pieces of the same size.
+fn pieces(extents: &[Arc<Extent>]) -> Vec<Arc<[Arc<Extent>]>> {
+    let size = extents.len().div_ceil(PIECES_MAX).max(1).next_power_of_two();
+    extents.chunks(size).map(Arc::from).collect()
+}

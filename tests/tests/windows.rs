@@ -1,0 +1,212 @@
+//! Windows over extents: what lies wholly inside a filter is reused wherever the filter's bounds are.
+//!
+//! Every answer is compared with the same statement with reuse off.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, Float64Array, Int64Array, StringArray, TimestampMicrosecondArray};
+use nectarine_engine::{Receipt, Reused};
+use nectarine_tests::db::Db;
+use nectarine_tests::files;
+
+const ROWS: i64 = 20_000;
+const DAY_US: i64 = 86_400_000_000;
+/// 2026-01-01.
+const START_US: i64 = 1_767_225_600_000_000;
+
+/// The clicks of one day: a time, a user, a page, a float that may be NaN, a number that may be NULL.
+fn day(path: &Path, day: i64) {
+    let rows = 0..ROWS;
+    let times = rows.clone().map(|row| START_US + day * DAY_US + row * (DAY_US / ROWS));
+    let numbers = |value: fn(i64) -> i64| Arc::new(Int64Array::from_iter_values(rows.clone().map(value))) as ArrayRef;
+    let floats = rows.clone().map(|row| if row % 1000 == 0 { f64::NAN } else { day as f64 });
+    let nullable = rows.clone().map(|row| (row % 500 != 0).then_some(day));
+    files::parquet(
+        path,
+        vec![
+            ("ts", Arc::new(TimestampMicrosecondArray::from_iter_values(times))),
+            ("day", Arc::new(Int64Array::from_iter_values(rows.clone().map(|_| day)))),
+            ("name", Arc::new(StringArray::from_iter_values(rows.clone().map(|_| format!("2026-{day:03}"))))),
+            ("user_id", numbers(|row| row * 7919 % 313)),
+            ("v", numbers(|row| row * 104_729 % 1_000)),
+            ("f", Arc::new(Float64Array::from_iter_values(floats))),
+            ("n", Arc::new(nullable.collect::<Int64Array>())),
+        ],
+    );
+}
+
+async fn days(range: std::ops::Range<i64>) -> Db {
+    let db = Db::new().await;
+    for number in range {
+        day(&db.path(&format!("c/{number:03}.parquet")), number);
+    }
+    files::parquet(
+        &db.path("u/0.parquet"),
+        vec![
+            ("user_id", Arc::new(Int64Array::from_iter_values(0..313))),
+            ("country", Arc::new(StringArray::from_iter_values((0..313).map(|user| format!("c{}", user % 9))))),
+        ],
+    );
+    db.ok("CREATE EXTERNAL TABLE c STORED AS PARQUET LOCATION '{dir}/c/'").await;
+    db.ok("CREATE EXTERNAL TABLE u STORED AS PARQUET LOCATION '{dir}/u/'").await;
+    db
+}
+
+async fn ask(db: &Db, sql: &str) -> (Vec<String>, Receipt) {
+    let answer = db.session().execute(sql).await.unwrap_or_else(|error| panic!("{sql}: {error}"));
+    let receipt = answer.receipt();
+    let batches = answer.collect().await.unwrap_or_else(|error| panic!("{sql}: {error}"));
+    let mut rows: Vec<String> = nectarine_tests::db::rows_text(&batches).lines().map(str::to_owned).collect();
+    rows.sort();
+    (rows, receipt())
+}
+
+/// Asks with and without reuse.
+async fn check(db: &Db, sql: &str) -> Receipt {
+    let (rows, receipt) = ask(db, sql).await;
+    let plain = db.client();
+    plain.ok("SET nectarine.reuse = off").await;
+    assert_eq!(rows, ask(&plain, sql).await.0, "{sql}");
+    receipt
+}
+
+/// Extents that were not read, of those that the window touches.
+fn reused(receipt: &Receipt) -> (usize, usize) {
+    let extents = receipt.extents.expect("reuse is on");
+    (extents.reused, extents.total)
+}
+
+/// A day as SQL writes it, and an hour of it.
+fn at(day: i64, hour: i64) -> String {
+    format!("TIMESTAMP '2026-01-{:02} {hour:02}:00:00'", day + 1)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_week_that_slides_by_a_day() {
+    let db = days(0..20).await;
+    let shapes = [
+        "SELECT user_id % 5 AS k, count(*), sum(v), min(ts) FROM c WHERE {w} GROUP BY k",
+        "SELECT count(*), sum(v), avg(v) FROM c WHERE {w} AND v < 500",
+        "SELECT u.country, count(*), max(c.v) FROM c JOIN u ON c.user_id = u.user_id WHERE {w} GROUP BY u.country ORDER BY 2",
+        "SELECT count(DISTINCT user_id) FROM c WHERE {w}",
+    ];
+    for shape in shapes {
+        for first in 0..10 {
+            let window = format!("ts >= {} AND ts < {}", at(first, 0), at(first + 7, 0));
+            let sql = shape.replace("{w}", &window);
+            let receipt = check(&db, &sql).await;
+            let expected = if first == 0 { Reused::None } else { Reused::Partial };
+            let told = db.ok(&format!("EXPLAIN REUSE {sql}")).await;
+            assert_eq!(receipt.reused, expected, "{sql}: {told}");
+            if first > 0 {
+                let (n_reused, n_all) = reused(&receipt);
+                // One day is new; of a join, the other side is read for it.
+                assert!(n_reused >= 6 && n_all <= 8, "{n_reused} of {n_all}: {sql}: {told}");
+            }
+        }
+    }
+}
+
+/// Bounds in the middle of days: the edges are filtered, the days between are shared.
+#[tokio::test(flavor = "multi_thread")]
+async fn edges_keep_their_filter() {
+    let db = days(0..12).await;
+    let mut n_reused = 0;
+    for (first, last) in [(0, 9), (1, 8), (0, 11), (2, 10), (5, 6), (3, 3), (1, 11)] {
+        for (from, to) in [(0, 0), (5, 18), (23, 1), (12, 12)] {
+            let bounds = [
+                format!("ts >= {} AND ts < {}", at(first, from), at(last, to)),
+                format!("ts > {} AND ts <= {}", at(first, from), at(last, to)),
+                format!("ts BETWEEN {} AND {}", at(first, from), at(last, to)),
+                format!("{} <= ts AND v % 3 = 1 AND {} > ts", at(first, from), at(last, to)),
+            ];
+            for window in bounds {
+                let sql = format!("SELECT user_id % 3 AS k, count(*), sum(v) FROM c WHERE {window} GROUP BY k");
+                n_reused += reused(&check(&db, &sql).await).0;
+            }
+        }
+    }
+    assert!(n_reused > 300, "{n_reused}");
+}
+
+/// Other columns that go up with the extents, and what is computed from them.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_goes_up_with_time() {
+    let db = days(0..12).await;
+    let shapes = [
+        "day >= {n}",
+        "day BETWEEN {n} AND {n} + 6",
+        "CAST(day AS INT) > {n}",
+        "name >= '2026-00{n}'",
+        "CAST(ts AS DATE) >= DATE '2026-01-0{n}'",
+        "date_trunc('day', ts) >= TIMESTAMP '2026-01-0{n} 00:00:00'",
+        "date_trunc('hour', ts) < TIMESTAMP '2026-01-1{n} 05:00:00'",
+    ];
+    for shape in shapes {
+        for n in 1..6 {
+            let filter = shape.replace("{n}", &n.to_string());
+            let receipt = check(&db, &format!("SELECT count(*), sum(v) FROM c WHERE {filter}")).await;
+            if n > 1 {
+                let (n_reused, n_all) = reused(&receipt);
+                assert!(n_reused + 1 >= n_all.min(5) && n_reused > 0, "{filter}: {n_reused} of {n_all}");
+            }
+        }
+    }
+}
+
+/// Where statistics do not tell, nothing is dropped.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_statistics_do_not_tell() {
+    let db = days(0..8).await;
+    for filter in [
+        // NaN is greater than every bound, and no bound knows of it.
+        "f <= {n}",
+        "f < {n} + 1",
+        // NULL is inside no window.
+        "n >= {n}",
+        "n <= {n}",
+        "n = {n}",
+        "n BETWEEN 0 AND {n}",
+        // Not monotonic.
+        "day % 4 >= {n} - 2",
+        "abs(day - 4) <= {n}",
+        "day <> {n}",
+        "NOT (day > {n})",
+        "day IN (1, {n})",
+        "day IS NOT NULL AND day > -{n}",
+        "day + n > {n}",
+        "coalesce(n, 3) >= {n}",
+        "length(name) > {n}",
+    ] {
+        for n in [3, 2, 5, 7] {
+            let filter = filter.replace("{n}", &n.to_string());
+            check(&db, &format!("SELECT count(*), sum(v), count(n) FROM c WHERE {filter}")).await;
+        }
+    }
+}
+
+/// Days arrive, go, and are written anew while the window slides.
+#[tokio::test(flavor = "multi_thread")]
+async fn days_come_and_go() {
+    let db = days(0..6).await;
+    for today in 6..16 {
+        day(&db.path(&format!("c/{today:03}.parquet")), today);
+        if today % 3 == 0 {
+            std::fs::remove_file(db.path(&format!("c/{:03}.parquet", today - 6))).expect("it was there");
+        }
+        if today == 10 {
+            // The same place, other rows.
+            day(&db.path("c/008.parquet"), 7);
+        }
+        for window in [
+            format!("ts >= {}", at(today - 5, 0)),
+            format!("ts >= {} AND ts <= {}", at(today - 4, 7), at(today, 13)),
+            format!("day > {}", today - 3),
+        ] {
+            let sql = format!("SELECT user_id % 4 AS k, count(*), sum(v) FROM c WHERE {window} GROUP BY k");
+            check(&db, &sql).await;
+            check(&db, &sql).await;
+        }
+    }
+}
