@@ -52,7 +52,7 @@ const VIEWS_PER_STACK: usize = 8;
 /// The extents of a table, once they were asked for.
 type Pinned = OnceCell<Arc<[Arc<Extent>]>>;
 
-/// External extents that a statement pinned.
+/// External extents that a statement reads.
 pub(crate) type PinnedExternal = Mutex<Vec<Arc<[Arc<Extent>]>>>;
 
 /// Tables that a session made for itself from code.
@@ -67,10 +67,10 @@ pub(crate) struct StatementCatalog {
     pinned: Mutex<HashMap<TableId, Arc<Pinned>>>,
     /// Looks at external tables that were begun before they are asked for.
     ahead: Mutex<HashMap<TableId, SpawnedTask<Result<Arc<[Arc<Extent>]>>>>>,
-    /// External extents that were pinned, to be looked at again in the end.
+    /// External extents that are read, to be looked at again in the end.
     external: Arc<PinnedExternal>,
     /// What was pinned, with the tables.
-    reads: Mutex<Vec<Read>>,
+    reads: Mutex<Vec<(Arc<TableDef>, Arc<[Arc<Extent>]>)>>,
     located: Mutex<BTreeMap<String, Arc<TableDef>>>,
     /// What a CREATE statement is about to make: a name, even if it looks like a location.
     new_name: Option<String>,
@@ -134,14 +134,15 @@ impl StatementCatalog {
         debug_assert!(looked.is_ok());
     }
 
-    /// External extents that the statement pinned.
+    /// External extents that the statement reads.
     pub(crate) fn external_extents(&self) -> Vec<Arc<[Arc<Extent>]>> {
         self.external.lock().clone()
     }
 
     /// Tables that the statement read, and their extents.
     pub(crate) fn reads(&self) -> Vec<Read> {
-        self.reads.lock().clone()
+        let reads = self.reads.lock().clone();
+        reads.into_iter().map(|(table, extents)| (table, extents_digest(&extents))).collect()
     }
 
     /// The same, for who looks at them when all scans have ended.
@@ -260,21 +261,25 @@ impl Streams for StatementCatalog {
                 let extents = match &table.kind {
                     TableKind::External(_) => {
                         let ahead = self.ahead.lock().remove(&table.id);
-                        let extents = match ahead {
+                        match ahead {
                             Some(ahead) => ahead.join().await.unwrap_or_else(|error| Err(wrap(error)))?,
                             None => look(Arc::clone(&self.shared), Arc::new(table.clone())).await?,
-                        };
-                        self.external.lock().push(Arc::clone(&extents));
-                        extents
+                        }
                     }
                     TableKind::Managed { .. } => self.shared.catalog.extents(table.id).await.map_err(wrap)?,
                     TableKind::View { .. } => return plan_err!("view \"{}\" has no extents", table.name),
                 };
-                self.reads.lock().push((Arc::new(table.clone()), extents_digest(&extents)));
+                self.reads.lock().push((Arc::new(table.clone()), Arc::clone(&extents)));
                 Ok(extents)
             })
             .await?;
         Ok(Arc::clone(extents))
+    }
+
+    fn scans(&self, table: &TableDef, extents: &Arc<[Arc<Extent>]>) {
+        if matches!(table.kind, TableKind::External(_)) {
+            self.external.lock().push(Arc::clone(extents));
+        }
     }
 
     async fn insert(

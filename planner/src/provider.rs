@@ -26,6 +26,9 @@ pub trait Streams: fmt::Debug + Send + Sync {
     /// The extents of a table, pinned at the first call of a statement.
     async fn extents(&self, table: &TableDef) -> Result<Arc<[Arc<Extent>]>>;
 
+    /// Told which of a table's extents a scan reads: what is pruned is not read, and need not stay as it was.
+    fn scans(&self, _table: &TableDef, _extents: &Arc<[Arc<Extent>]>) {}
+
     /// The plan that appends the rows of `input` to a table and returns their count.
     async fn insert(
         &self,
@@ -131,6 +134,7 @@ impl TableProvider for StreamTable {
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let extents = self.streams.extents(&self.table).await?;
         let extents = prune_extents(state, &self.table.schema, extents, filters)?;
+        self.streams.scans(&self.table, &extents);
         let statistics = stats::merge_total_wide(&extents, &self.table.schema, projection.map(Vec::as_slice));
         let scan = ExtentScanExec::try_new(
             self.table.name.clone(),

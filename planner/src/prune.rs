@@ -4,7 +4,7 @@
 //!              leave NaN out. What is unknown stays.
 //! Cost         one vectorised evaluation over all extents for the columns that the filters name.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, BooleanArray, UInt64Array};
@@ -17,6 +17,7 @@ use datafusion::logical_expr::Expr;
 use datafusion::logical_expr::utils::conjunction;
 use datafusion::physical_optimizer::pruning::PruningPredicateBuilder;
 use nectarine_catalog::{Extent, stats};
+use parking_lot::Mutex;
 
 /// The extents that may hold rows for which all `filters` are true.
 pub(crate) fn prune_extents(
@@ -40,7 +41,7 @@ pub(crate) fn prune_extents(
     if predicate.always_true() {
         return Ok(extents);
     }
-    let statistics = ExtentColumns { schema, extents: &extents };
+    let statistics = ExtentColumns { schema, extents: &extents, known: Mutex::default() };
     let Ok(keep) = predicate.prune(&statistics) else { return Ok(extents) };
     if keep.iter().all(|keep| *keep) {
         return Ok(extents);
@@ -52,31 +53,36 @@ pub(crate) fn prune_extents(
 struct ExtentColumns<'a> {
     schema: &'a SchemaRef,
     extents: &'a [Arc<Extent>],
+    /// By the ordinal of the column: they are asked for several times, and there may be thousands of extents.
+    known: Mutex<HashMap<usize, Arc<[ColumnStatistics]>>>,
 }
 
 impl ExtentColumns<'_> {
-    fn bound(&self, column: &Column, of: fn(ColumnStatistics) -> Precision<ScalarValue>) -> Option<ArrayRef> {
+    fn column(&self, ordinal: usize) -> Arc<[ColumnStatistics]> {
+        let column = || self.extents.iter().map(|extent| stats::column(extent, self.schema, ordinal)).collect();
+        Arc::clone(self.known.lock().entry(ordinal).or_insert_with(column))
+    }
+
+    fn bound(&self, column: &Column, of: fn(&ColumnStatistics) -> &Precision<ScalarValue>) -> Option<ArrayRef> {
         let (ordinal, field) = self.schema.column_with_name(&column.name)?;
         let data_type = field.data_type();
         if data_type.is_floating() || matches!(data_type, DataType::Dictionary(_, value) if value.is_floating()) {
             return None;
         }
         let unknown = ScalarValue::try_from(data_type).ok()?;
-        let bounds = self.extents.iter().map(|extent| {
-            let bound = of(stats::column(extent, self.schema, ordinal));
-            bound.get_value().cloned().unwrap_or_else(|| unknown.clone())
-        });
+        let column = self.column(ordinal);
+        let bounds = column.iter().map(|column| of(column).get_value().cloned().unwrap_or_else(|| unknown.clone()));
         ScalarValue::iter_to_array(bounds).ok()
     }
 }
 
 impl PruningStatistics for ExtentColumns<'_> {
     fn min_values(&self, column: &Column) -> Option<ArrayRef> {
-        self.bound(column, |column| column.min_value)
+        self.bound(column, |column| &column.min_value)
     }
 
     fn max_values(&self, column: &Column) -> Option<ArrayRef> {
-        self.bound(column, |column| column.max_value)
+        self.bound(column, |column| &column.max_value)
     }
 
     fn num_containers(&self) -> usize {
@@ -85,14 +91,12 @@ impl PruningStatistics for ExtentColumns<'_> {
 
     fn null_counts(&self, column: &Column) -> Option<ArrayRef> {
         let (ordinal, _) = self.schema.column_with_name(&column.name)?;
-        let count = |extent: &Arc<Extent>| {
-            // A count of some row groups says nothing of the others.
-            match stats::column(extent, self.schema, ordinal).null_count {
-                Precision::Exact(count) => Some(count as u64),
-                _ => None,
-            }
+        // A count of some row groups says nothing of the others.
+        let count = |column: &ColumnStatistics| match column.null_count {
+            Precision::Exact(count) => Some(count as u64),
+            _ => None,
         };
-        let counts: UInt64Array = self.extents.iter().map(count).collect();
+        let counts: UInt64Array = self.column(ordinal).iter().map(count).collect();
         Some(Arc::new(counts))
     }
 
