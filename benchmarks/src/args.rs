@@ -35,6 +35,8 @@ pub(crate) enum Task {
     Reuse(TpchArgs),
     /// The 22 TPC-H queries while tables grow: what an append costs.
     Append(AppendArgs),
+    /// A window that slides over a click log by a day.
+    Sliding(SlidingArgs),
     /// Programs that start from what an earlier one left (Nectar's table 4).
     Documents(DocumentsArgs),
     /// A query that is developed step by step, with tries that fail (Nectar's table 6).
@@ -63,6 +65,7 @@ pub(crate) enum Size {
 pub(crate) struct Tasks {
     pub(crate) tpch: TpchArgs,
     pub(crate) append: AppendArgs,
+    pub(crate) sliding: SlidingArgs,
     pub(crate) documents: DocumentsArgs,
     pub(crate) development: DevelopmentArgs,
     pub(crate) extents: ExtentsArgs,
@@ -75,10 +78,11 @@ impl Size {
             Self::Full => 1,
         };
         let (tpch, extents) = (TpchArgs::default(), ExtentsArgs::default());
-        let append = AppendArgs::default();
+        let (append, sliding) = (AppendArgs::default(), SlidingArgs::default());
         let (documents, development) = (DocumentsArgs::default(), DevelopmentArgs::default());
         Tasks {
             tpch: TpchArgs { scale: tpch.scale / f64::from(share), ..tpch },
+            sliding: SlidingArgs { rows: sliding.rows / share, ..sliding },
             append: AppendArgs { scale: append.scale / f64::from(share), ..append },
             documents: DocumentsArgs { count: documents.count / share, ..documents },
             development: DevelopmentArgs { objects: development.objects / u64::from(share), ..development },
@@ -142,6 +146,23 @@ pub(crate) struct AppendArgs {
 impl Default for AppendArgs {
     fn default() -> Self {
         Self { scale: 1.0, files: 100, queries: QuerySet::all() }
+    }
+}
+
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct SlidingArgs {
+    /// Clicks in a day; a tenth of it where the window is a year.
+    #[arg(long, default_value_t = 200_000, value_parser = clap::value_parser!(u32).range(10..))]
+    pub(crate) rows: u32,
+
+    /// How often the window moves on.
+    #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) slides: u32,
+}
+
+impl Default for SlidingArgs {
+    fn default() -> Self {
+        Self { rows: 200_000, slides: 60 }
     }
 }
 

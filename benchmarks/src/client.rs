@@ -30,6 +30,8 @@ pub(crate) struct Asked {
     pub(crate) outcome: Result<Vec<RecordBatch>, EngineError>,
     /// What it read from the cache.
     pub(crate) reused: Reused,
+    /// How many entries.
+    pub(crate) n_entries: usize,
 }
 
 impl Client {
@@ -64,18 +66,19 @@ impl Client {
     /// Runs a statement to its end or its failure, and measures.
     pub(crate) async fn ask(&self, sql: &str) -> Result<Asked> {
         let before = cpu_time()?;
-        let mut reused = Reused::None;
+        let (mut reused, mut n_entries) = (Reused::None, 0);
         let outcome = match self.session.execute(sql).await {
             Ok(answer) => {
                 let receipt = answer.receipt();
                 let outcome = answer.collect().await;
-                reused = receipt().reused;
+                let receipt = receipt();
+                (reused, n_entries) = (receipt.reused, receipt.entries.len());
                 outcome
             }
             Err(error) => Err(error),
         };
         tokio::time::sleep(PAUSE).await;
-        Ok(Asked { cpu: cpu_time()?.saturating_sub(before), outcome, reused })
+        Ok(Asked { cpu: cpu_time()?.saturating_sub(before), outcome, reused, n_entries })
     }
 
     pub(crate) async fn close(self) {

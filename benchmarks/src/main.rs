@@ -5,6 +5,7 @@
 //!   tpch        the 22 queries, both engines in turn
 //!   reuse       the 22 queries again and again
 //!   append      the 22 queries while tables grow
+//!   sliding     a window that slides by a day
 //!   documents   programs that share a sub-computation
 //!   development a query that comes about step by step
 //!   extents     planning, memory and reopening with thousands of extents
@@ -32,6 +33,7 @@ mod machine;
 mod random;
 mod report;
 mod reuse;
+mod sliding;
 mod timing;
 mod tpch;
 
@@ -83,11 +85,12 @@ async fn run(args: Args) -> Result<()> {
         Task::Tpch(tpch) => report.tpch(&tpch::measure(&tpch, &data).await?),
         Task::Reuse(tpch) => report.reuse(&reuse::measure(&tpch, &data).await?),
         Task::Append(append) => report.append(&append::measure(&append, &data).await?),
+        Task::Sliding(sliding) => report.sliding(&sliding::measure(&sliding, &data).await?),
         Task::Documents(documents) => report.documents(&documents::measure(&documents, &data).await?),
         Task::Development(development) => report.development(&development::measure(&development, &data).await?),
         Task::Extents(extents) => report.extents(&extents::measure(&extents, &data).await?),
         Task::All { scale } => {
-            let Tasks { tpch, append, documents, development, extents } = scale.tasks();
+            let Tasks { tpch, append, sliding, documents, development, extents } = scale.tasks();
             report.made_by(match scale {
                 Size::Small => "all --scale small",
                 Size::Full => "all --scale full",
@@ -97,6 +100,7 @@ async fn run(args: Args) -> Result<()> {
             report.tpch(&tpch::measure(&cold, &data).await?);
             report.reuse(&reuse::measure(&tpch, &data).await?);
             report.append(&append::measure(&append, &data).await?);
+            report.sliding(&sliding::measure(&sliding, &data).await?);
             report.documents(&documents::measure(&documents, &data).await?);
             report.development(&development::measure(&development, &data).await?);
             let parquet = DevelopmentArgs { format: SkyFormat::Parquet, ..development };

@@ -1,7 +1,8 @@
-//! The part about tables that grow.
+//! The parts about tables that grow and windows that slide.
 
-use super::{Report, ratio, time, verdict};
+use super::{Report, duration, ratio, time, verdict};
 use crate::append::{Figures, LINEAR};
+use crate::sliding::{self, ENTRIES_MAX, SAVED_PERCENT_MIN};
 
 /// Incremental against the new rows alone, at most.
 const ALONE_MAX: f64 = 1.3;
@@ -76,6 +77,37 @@ impl Report {
                     ratio(query.incremental.median() / query.alone.median()),
                     format!("{} of {}", query.extents.reused, query.extents.total),
                     same(&query.differences),
+                ]
+            }),
+        );
+        self.line("");
+    }
+
+    pub(crate) fn sliding(&mut self, figures: &sliding::Figures) {
+        self.line("## A window that slides by a day");
+        self.line("");
+        self.line(&format!(
+            "Groups of a click log by page, {} clicks a day (a tenth for the year), one file a day; all days are there from the start. \
+             Processor time of the whole process, all windows after the first together, in milliseconds. Targets: \
+             {SAVED_PERCENT_MIN} % saved; a window reads {ENTRIES_MAX} entries at most.",
+            figures.args.rows
+        ));
+        self.line("");
+        self.table(
+            &["window", "slides", "first, off", "first, on", "off", "on", "saved", "", "entries, at most", "", "rows"],
+            figures.windows.iter().map(|window| {
+                [
+                    window.name.to_string(),
+                    window.n_slides.to_string(),
+                    duration(window.first_off),
+                    duration(window.first_on),
+                    duration(window.off),
+                    duration(window.on),
+                    format!("{:.1} %", window.saved_percent()),
+                    verdict(window.saved_percent() >= SAVED_PERCENT_MIN),
+                    window.entries_max.to_string(),
+                    verdict(window.entries_max <= ENTRIES_MAX),
+                    same(&window.differences),
                 ]
             }),
         );

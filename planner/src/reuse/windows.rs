@@ -97,7 +97,7 @@ impl Rewrite<'_> {
         let saved_us = inner_plan.iter().chain(&edge_plan).map(|plan| plan.saved_us).sum();
         let missing = missing(inner_plan.as_ref(), &window.inner, window.leaf);
         let mut computed = vec![];
-        for piece in pieces(&missing) {
+        for piece in pieces(&missing, &window.inner) {
             let Some(states) = inner_states(&piece)? else { return Ok(None) };
             computed.push((states, inner.over(&of(&piece))));
         }
@@ -189,8 +189,17 @@ fn missing_edge(plan: Option<&SegmentPlan>, window: &Window) -> Option<Arc<[Arc<
     (!extents.is_empty()).then_some(extents)
 }
 
-/// Neighbours together, in at most [`PIECES_MAX`] pieces of the same size.
-fn pieces(extents: &[Arc<Extent>]) -> Vec<Arc<[Arc<Extent>]>> {
+/// Neighbours together, in about [`PIECES_MAX`] pieces. A piece has no gap: what lies in a gap could not be read from another.
+fn pieces(extents: &[Arc<Extent>], inner: &[Arc<Extent>]) -> Vec<Arc<[Arc<Extent>]>> {
     let size = extents.len().div_ceil(PIECES_MAX).max(1).next_power_of_two();
-    extents.chunks(size).map(Arc::from).collect()
+    let mut positions = inner.iter().enumerate();
+    let mut position = |extent: &Arc<Extent>| positions.find(|(_, other)| Arc::ptr_eq(extent, other)).map(|(at, _)| at);
+    let placed: Vec<(Option<usize>, Arc<Extent>)> =
+        extents.iter().map(|extent| (position(extent), Arc::clone(extent))).collect();
+    let is_next = |one: &(Option<usize>, _), next: &(Option<usize>, _)| one.0.map(|at| at + 1) == next.0;
+    placed
+        .chunk_by(is_next)
+        .flat_map(|run| run.chunks(size))
+        .map(|piece| piece.iter().map(|(_, extent)| Arc::clone(extent)).collect())
+        .collect()
 }
