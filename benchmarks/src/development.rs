@@ -134,7 +134,7 @@ impl Developer {
         let mut spent = vec![];
         let mut rows = vec![];
         for attempt in &step.tries {
-            let Asked { cpu, outcome, reused } = self.client.ask(&attempt.sql).await?;
+            let Asked { cpu, outcome, reused, .. } = self.client.ask(&attempt.sql).await?;
             spent.push(Spent { cpu, reused });
             match (outcome, attempt.flaw) {
                 (Ok(answer), None) => rows = answer,
