@@ -278,7 +278,11 @@ impl Streams for StatementCatalog {
 
     fn scans(&self, table: &TableDef, extents: &Arc<[Arc<Extent>]>) {
         if matches!(table.kind, TableKind::External(_)) {
-            self.external.lock().push(Arc::clone(extents));
+            let mut external = self.external.lock();
+            // A table is scanned twice, or its statement planned twice.
+            if !external.iter().any(|known| Arc::ptr_eq(known, extents)) {
+                external.push(Arc::clone(extents));
+            }
         }
     }
 

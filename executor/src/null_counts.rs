@@ -1,19 +1,23 @@
-//! How many NULLs a Parquet file tells of, and what it leaves open.
+//! How many NULLs a Parquet file tells of, between which bounds its values are, and what it leaves open.
 //!
 //! Guarantees   `Exact` only where every row group tells, or where the file's schema rules NULLs out. DataFusion takes a count
 //!              that the writer left out for zero; here it is unknown, because an extent is skipped, a row count answered
-//!              and a column taken for NOT NULL on the strength of it.
+//!              and a column taken for NOT NULL on the strength of it. Bounds only where every row group that has a value tells
+//!              both: DataFusion passes over groups that tell none, and takes the bounds of the others for those of all.
 
 use arrow::datatypes::Schema;
 use datafusion::common::Statistics;
 use datafusion::common::stats::Precision;
-use parquet::basic::Repetition;
+use parquet::basic::{LogicalType, Repetition};
 use parquet::file::metadata::ParquetMetaData;
 
 /// Puts what the file really says in place of what was concluded; `statistics` are of the columns of `schema`.
 pub(crate) fn correct(statistics: &mut Statistics, metadata: &ParquetMetaData, schema: &Schema) {
     for (field, column) in schema.fields().iter().zip(&mut statistics.column_statistics) {
         column.null_count = null_count(metadata, field.name());
+        if !tells_bounds(metadata, field.name()) {
+            (column.min_value, column.max_value) = (Precision::Absent, Precision::Absent);
+        }
     }
 }
 
@@ -40,6 +44,25 @@ fn null_count(metadata: &ParquetMetaData, name: &str) -> Precision<usize> {
         Some(count) => Precision::Exact(usize::try_from(count).unwrap_or(usize::MAX)),
         None => Precision::Absent,
     }
+}
+
+/// Whether all row groups tell the bounds of their values.
+fn tells_bounds(metadata: &ParquetMetaData, name: &str) -> bool {
+    let columns = metadata.file_metadata().schema_descr().columns();
+    let Some(leaf) = columns.iter().position(|column| column.path().parts() == [name]) else { return false };
+    let is_unsigned = matches!(columns[leaf].logical_type_ref(), Some(LogicalType::Integer { is_signed: false, .. }))
+        || columns[leaf].converted_type().to_string().starts_with("UINT");
+    metadata.row_groups().iter().all(|group| {
+        let known = group.column(leaf).statistics();
+        let is_empty = group.num_rows() == 0
+            || known.and_then(|known| known.null_count_opt()) == u64::try_from(group.num_rows()).ok();
+        let tells = known.is_some_and(|known| {
+            // The old fields compare as signed numbers, whatever the column is.
+            let in_order = !(is_unsigned && known.is_min_max_deprecated());
+            in_order && known.min_bytes_opt().is_some() && known.max_bytes_opt().is_some()
+        });
+        is_empty || tells
+    })
 }
 
 #[cfg(test)]
@@ -108,6 +131,34 @@ mod tests {
         let groups: Vec<RowGroupMetaData> = metadata.row_groups().iter().map(without_counts).collect();
         let metadata = ParquetMetaData::new(metadata.file_metadata().clone(), groups);
         assert_eq!(counts(&metadata, &schema), told);
+    }
+
+    /// Two row groups, of which one tells no bounds.
+    #[test]
+    fn bounds_of_some_row_groups_are_none() {
+        let (metadata, schema) = file(true);
+        let known = |metadata: &ParquetMetaData| {
+            let exact = |value: i64| Precision::Exact(datafusion::common::ScalarValue::from(value));
+            let mut statistics = Statistics::new_unknown(&schema);
+            for column in &mut statistics.column_statistics {
+                (column.min_value, column.max_value) = (exact(1), exact(3));
+            }
+            correct(&mut statistics, metadata, &schema);
+            statistics.column_statistics.iter().map(|column| column.max_value != Precision::Absent).collect::<Vec<_>>()
+        };
+        assert_eq!(known(&metadata), [true, true, true, false]);
+        let (silent, _) = file(false);
+        let groups = [metadata.row_groups(), silent.row_groups()].concat();
+        assert_eq!(known(&ParquetMetaData::new(metadata.file_metadata().clone(), groups)), [false; 4]);
+        // A group of NULLs alone has no bounds to tell.
+        let group = metadata.row_groups()[0].clone();
+        let columns = group.columns().iter().map(|column| {
+            let nulls = ColumnChunkStatistics::int64(None, None, None, Some(3), false);
+            column.clone().into_builder().set_statistics(nulls).build().unwrap()
+        });
+        let nulls = group.clone().into_builder().set_column_metadata(columns.collect()).build().unwrap();
+        let groups = vec![group, nulls];
+        assert_eq!(known(&ParquetMetaData::new(metadata.file_metadata().clone(), groups)), [true, true, true, false]);
     }
 
     fn without_counts(group: &RowGroupMetaData) -> RowGroupMetaData {

@@ -186,6 +186,50 @@ async fn what_statistics_do_not_tell() {
     }
 }
 
+/// The same filter on several scans: each is decided for itself, and only one of them at a time.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_same_filter_twice() {
+    let db = days(0..6).await;
+    files::parquet(
+        &db.path("o/0.parquet"),
+        vec![
+            ("ts", Arc::new(TimestampMicrosecondArray::from_iter_values((0..60).map(|n| START_US + n * DAY_US / 10)))),
+            ("user_id", Arc::new(Int64Array::from_iter_values(0..60))),
+        ],
+    );
+    db.ok("CREATE EXTERNAL TABLE o STORED AS PARQUET LOCATION '{dir}/o/'").await;
+    for (day, hour) in [(2, 12), (1, 0), (2, 13), (3, 23)] {
+        let from = at(day, hour);
+        for sql in [
+            format!(
+                "SELECT count(*) FROM c a JOIN c b ON a.user_id = b.user_id AND a.v = b.v WHERE a.ts >= {from} AND b.ts >= {from}"
+            ),
+            format!(
+                "SELECT count(*), sum(o.user_id) FROM c JOIN o ON c.user_id = o.user_id WHERE c.ts >= {from} AND o.ts >= {from}"
+            ),
+            format!(
+                "SELECT count(*), sum(o.user_id) FROM o JOIN c ON c.user_id = o.user_id WHERE c.ts >= {from} AND o.ts >= {from}"
+            ),
+            format!(
+                "SELECT count(*) FROM c WHERE ts >= {from} AND user_id IN (SELECT user_id FROM o WHERE ts >= {from})"
+            ),
+            format!(
+                "SELECT count(*) FROM c WHERE ts >= {from} AND user_id NOT IN (SELECT user_id FROM o WHERE ts >= {from})"
+            ),
+            format!(
+                "SELECT count(*), count(o.ts) FROM c LEFT JOIN o ON c.user_id = o.user_id AND o.ts >= {from} WHERE c.ts >= {from}"
+            ),
+            format!(
+                "SELECT count(*) FROM (SELECT ts, user_id FROM c WHERE ts >= {from} UNION ALL SELECT ts, user_id FROM o WHERE ts >= {from}) AS x"
+            ),
+            format!("SELECT (SELECT count(*) FROM c WHERE ts >= {from}), (SELECT sum(v) FROM c WHERE ts >= {from})"),
+        ] {
+            check(&db, &sql).await;
+            check(&db, &sql).await;
+        }
+    }
+}
+
 /// Days arrive, go, and are written anew while the window slides.
 #[tokio::test(flavor = "multi_thread")]
 async fn days_come_and_go() {

@@ -152,11 +152,11 @@ impl<'a> Value<'a> {
     }
 }
 
-/// The zone of a timestamp and the precision of a decimal do not change what its number means.
+/// The zone of a timestamp and the precision of a decimal do not change what its number means; whether it has a zone does.
 fn same_meaning(one: &DataType, two: &DataType) -> bool {
     use DataType::{Decimal32, Decimal64, Decimal128, Decimal256, Timestamp};
     match (one, two) {
-        (Timestamp(one, _), Timestamp(two, _)) => one == two,
+        (Timestamp(one, one_zone), Timestamp(two, two_zone)) => one == two && one_zone.is_some() == two_zone.is_some(),
         (Decimal32(_, one), Decimal32(_, two))
         | (Decimal64(_, one), Decimal64(_, two))
         | (Decimal128(_, one), Decimal128(_, two))

@@ -36,6 +36,9 @@ use crate::segment::{Candidates, Lists, SegmentPlan, Term, Window, choose, draw,
 /// one, before what they hold has to be computed anew.
 const PIECES_MAX: usize = 16;
 
+/// Reading other scans once more for each piece may take one part in so many of what the window has.
+const AGAIN_PART: u64 = 4;
+
 /// A window that was decided on.
 pub(super) struct ChosenWindow {
     /// The program over inner extents.
@@ -78,7 +81,7 @@ impl Rewrite<'_> {
         };
         let inner_states = |extents: &Arc<[Arc<Extent>]>| -> Result<Option<Arc<dyn ExecutionPlan>>> {
             let Some(copy) = term(below, &of(extents), Some(window.leaf))? else { return Ok(None) };
-            let Some(weaker) = window.without_decided(copy)? else { return Ok(None) };
+            let Some(weaker) = window.without_decided(&copy)? else { return Ok(None) };
             Ok(Some(Arc::new(over(partial, weaker)?)))
         };
         let Some(whole) = inner_states(&window.inner)? else { return Ok(None) };
@@ -97,7 +100,8 @@ impl Rewrite<'_> {
         let saved_us = inner_plan.iter().chain(&edge_plan).map(|plan| plan.saved_us).sum();
         let missing = missing(inner_plan.as_ref(), &window.inner, window.leaf);
         let mut computed = vec![];
-        for piece in pieces(&missing, &window.inner) {
+        let n_pieces = n_pieces(&today, &window);
+        for piece in pieces(&missing, &window.inner, n_pieces) {
             let Some(states) = inner_states(&piece)? else { return Ok(None) };
             computed.push((states, inner.over(&of(&piece))));
         }
@@ -189,17 +193,36 @@ fn missing_edge(plan: Option<&SegmentPlan>, window: &Window) -> Option<Arc<[Arc<
     (!extents.is_empty()).then_some(extents)
 }
 
-/// Neighbours together, in about [`PIECES_MAX`] pieces. A piece has no gap: what lies in a gap could not be read from another.
-fn pieces(extents: &[Arc<Extent>], inner: &[Arc<Extent>]) -> Vec<Arc<[Arc<Extent>]>> {
-    let size = extents.len().div_ceil(PIECES_MAX).max(1).next_power_of_two();
+/// How many pieces may be computed: each of them reads all other scans again.
+fn n_pieces(today: &Lists, window: &Window) -> usize {
+    let bytes = |extents: &[Arc<Extent>]| extents.iter().map(|extent| extent.bytes()).sum::<u64>();
+    let others = today.iter().enumerate().filter(|(leaf, _)| *leaf != window.leaf);
+    let again: u64 = others.map(|(_, extents)| bytes(extents)).sum();
+    match (bytes(&window.inner) / AGAIN_PART).checked_div(again) {
+        None => PIECES_MAX,
+        Some(times) => usize::try_from(times).unwrap_or(PIECES_MAX).saturating_add(1).min(PIECES_MAX),
+    }
+}
+
+/// Neighbours together, in about `n` pieces. A piece has no gap, because what lies in a gap could not be read from another
+/// entry; only where that would make too many, there is one for all.
+fn pieces(extents: &[Arc<Extent>], inner: &[Arc<Extent>], n: usize) -> Vec<Arc<[Arc<Extent>]>> {
+    if extents.is_empty() {
+        return vec![];
+    }
+    let size = extents.len().div_ceil(n).max(1).next_power_of_two();
     let mut positions = inner.iter().enumerate();
     let mut position = |extent: &Arc<Extent>| positions.find(|(_, other)| Arc::ptr_eq(extent, other)).map(|(at, _)| at);
     let placed: Vec<(Option<usize>, Arc<Extent>)> =
         extents.iter().map(|extent| (position(extent), Arc::clone(extent))).collect();
     let is_next = |one: &(Option<usize>, _), next: &(Option<usize>, _)| one.0.map(|at| at + 1) == next.0;
-    placed
+    let pieces: Vec<Arc<[Arc<Extent>]>> = placed
         .chunk_by(is_next)
         .flat_map(|run| run.chunks(size))
         .map(|piece| piece.iter().map(|(_, extent)| Arc::clone(extent)).collect())
-        .collect()
+        .collect();
+    match pieces.len() > 2 * n {
+        true => vec![extents.into()],
+        false => pieces,
+    }
 }

@@ -19,7 +19,6 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, AsArray, RecordBatch, RecordBatchOptions, new_null_array};
 use arrow::datatypes::{DataType, SchemaRef};
 use datafusion::common::stats::Precision;
-use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::common::{Result, ScalarValue};
 use datafusion::config::ConfigOptions;
 use datafusion::logical_expr::Operator;
@@ -31,6 +30,7 @@ use datafusion::physical_plan::filter::{FilterExec, FilterExecBuilder};
 use datafusion::physical_plan::projection::{ProjectionExec, ProjectionExpr};
 use nectarine_catalog::{Extent, stats};
 
+use super::fresh::fresh;
 use crate::canonical::BuiltIns;
 use crate::node::ExtentScanExec;
 
@@ -180,6 +180,20 @@ fn keeps_order(from: &DataType, to: &DataType) -> bool {
     }
 }
 
+/// Times at the ends of what can be told, as some write for infinity: what is computed from them wraps around.
+fn is_extreme(value: &ScalarValue) -> bool {
+    let ticks = match value {
+        ScalarValue::TimestampSecond(ticks, _)
+        | ScalarValue::TimestampMillisecond(ticks, _)
+        | ScalarValue::TimestampMicrosecond(ticks, _)
+        | ScalarValue::TimestampNanosecond(ticks, _)
+        | ScalarValue::Date64(ticks) => *ticks,
+        ScalarValue::Date32(Some(days)) => Some(i64::from(*days) << 32),
+        _ => None,
+    };
+    ticks.is_some_and(|ticks| ticks.unsigned_abs() > (i64::MAX / 16 * 15).unsigned_abs())
+}
+
 /// For each extent, whether a condition on one column is true for all rows.
 fn always(condition: &Arc<dyn PhysicalExpr>, column: usize, scan: &ExtentScanExec) -> Option<Vec<bool>> {
     let ordinal = match scan.projection() {
@@ -192,7 +206,11 @@ fn always(condition: &Arc<dyn PhysicalExpr>, column: usize, scan: &ExtentScanExe
     for extent in scan.extents().iter() {
         let known = stats::column(extent, scan.table_schema(), ordinal);
         match (known.null_count, known.min_value, known.max_value) {
-            (Precision::Exact(0), Precision::Exact(min), Precision::Exact(max)) => bounds.extend([min, max]),
+            (Precision::Exact(0), Precision::Exact(min), Precision::Exact(max))
+                if !is_extreme(&min) && !is_extreme(&max) =>
+            {
+                bounds.extend([min, max]);
+            }
             // NULL proves nothing.
             _ => bounds.extend([unknown.clone(), unknown.clone()]),
         }
@@ -218,22 +236,31 @@ fn always(condition: &Arc<dyn PhysicalExpr>, column: usize, scan: &ExtentScanExe
 
 impl Window {
     /// A copy of the plan over inner extents, without what is decided for them. `plan` is one whose nodes are new.
-    pub(crate) fn without_decided(&self, plan: Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPlan>>> {
-        let (mut next, mut is_replaced) = (0, false);
-        let replaced = plan
-            .transform_down(|node| {
-                if node.is::<ExtentScanExec>() {
-                    next += 1;
-                }
-                let Some(filter) = node.downcast_ref::<FilterExec>() else { return Ok(Transformed::no(node)) };
-                if next != self.leaf || !filter.input().is::<ExtentScanExec>() || filter.predicate() != &self.whole {
-                    return Ok(Transformed::no(node));
-                }
-                is_replaced = true;
-                self.weakened(filter).map(Transformed::yes)
-            })
-            .data()?;
-        Ok(is_replaced.then_some(replaced))
+    pub(crate) fn without_decided(&self, plan: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+        self.replaced(plan, &mut 0)
+    }
+
+    /// The plan with the filter above scan number `leaf` replaced, and no other; `None` if it is not there.
+    fn replaced(&self, plan: &Arc<dyn ExecutionPlan>, next: &mut usize) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+        if plan.is::<ExtentScanExec>() {
+            *next += 1;
+            return Ok(None);
+        }
+        if let Some(filter) = plan.downcast_ref::<FilterExec>()
+            && filter.input().is::<ExtentScanExec>()
+        {
+            *next += 1;
+            let is_it = *next - 1 == self.leaf && filter.predicate() == &self.whole;
+            return if is_it { self.weakened(filter).map(Some) } else { Ok(None) };
+        }
+        for (position, child) in plan.children().into_iter().enumerate() {
+            if let Some(new) = self.replaced(child, next)? {
+                let mut children: Vec<_> = plan.children().into_iter().cloned().collect();
+                children[position] = new;
+                return fresh(plan, children);
+            }
+        }
+        Ok(None)
     }
 
     fn weakened(&self, filter: &FilterExec) -> Result<Arc<dyn ExecutionPlan>> {
