@@ -1,6 +1,8 @@
 //! Equal meaning, equal key; different meaning, different key.
 
+mod by_hand;
 pub(crate) mod different;
 pub(crate) mod equal;
 pub(crate) mod golden;
+mod readers;
 mod uncacheable;
