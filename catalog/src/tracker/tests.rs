@@ -12,6 +12,7 @@ use datafusion_common::{ColumnStatistics, ScalarValue};
 use object_store::ObjectStoreExt;
 
 use super::*;
+use crate::identity::FileIdentity;
 use crate::store::MemoryStore;
 use crate::{FileFormatKind, RACY_NS, SystemClock};
 
@@ -202,6 +203,34 @@ async fn a_rewrite_within_one_tick_is_seen() {
         let now = world.fingerprints().await;
         assert_eq!(now != last, changed, "{text}");
         last = now;
+    }
+}
+
+/// A rewrite within one tick of the file system's clock that leaves no trace at all, ctime included. Where the clock is too
+/// fine for that there is nothing to see.
+#[tokio::test]
+async fn a_rewrite_without_a_trace_is_seen() {
+    for format in [FileFormatKind::Parquet, FileFormatKind::Csv] {
+        let mut n_without_trace = 0;
+        for _ in 0..100 {
+            let world = World::new(format, "a.*");
+            let path = world.path("a.data");
+            world.write("a.data", "aaa");
+            let identity = |path: &PathBuf| FileIdentity::of_local(Arc::from("a"), &fs::metadata(path).unwrap());
+            let (time, before) = (mtime(&path), world.fingerprints().await);
+            let (pinned, seen) = (world.snapshot().await, identity(&path));
+            fs::write(&path, "bbb").unwrap();
+            set_mtime(&path, time);
+            if !identity(&path).is_unchanged(&seen) {
+                continue;
+            }
+            n_without_trace += 1;
+            assert!(matches!(world.verify(&pinned).await, Err(CatalogError::Changed { .. })), "{format}");
+            assert_ne!(world.fingerprints().await, before, "{format}");
+            if n_without_trace == 3 {
+                break;
+            }
+        }
     }
 }
 
@@ -454,6 +483,33 @@ async fn a_file_that_goes_while_it_is_described_is_listed_again() {
     let remover = Remover(world.path("b.parquet"));
     let extents = world.tracker.snapshot(&world.source, &world.schema, &remover).await.unwrap();
     assert_eq!(extents.len(), 1);
+}
+
+/// What is told of a file must be told of the bytes that its fingerprint names.
+#[tokio::test]
+async fn a_file_that_changes_while_it_is_described_is_looked_at_again() {
+    struct Rewriter(PathBuf, AtomicUsize);
+    #[async_trait]
+    impl ExtentReader for Rewriter {
+        async fn describe(&self, _: &ExternalSource, _: &ListedFile) -> Result<Description> {
+            if self.1.fetch_add(1, Ordering::SeqCst) == 0 {
+                fs::write(&self.0, "bb").unwrap();
+                set_mtime(&self.0, SystemTime::now() - Duration::from_secs(60));
+            }
+            Ok(Description { rows: Some(fs::metadata(&self.0).unwrap().len()), ..Description::default() })
+        }
+    }
+    for rests in [false, true] {
+        let world = World::new(FileFormatKind::Parquet, ".");
+        world.write("a.parquet", "a");
+        if rests {
+            world.rest();
+        }
+        let rewriter = Rewriter(world.path("a.parquet"), AtomicUsize::new(0));
+        let extents = world.tracker.snapshot(&world.source, &world.schema, &rewriter).await.unwrap();
+        assert_eq!((extents[0].file_bytes, extents[0].rows), (2, Some(2)));
+        world.verify(&extents).await.unwrap();
+    }
 }
 
 #[tokio::test]

@@ -4,5 +4,6 @@ mod by_hand;
 pub(crate) mod different;
 pub(crate) mod equal;
 pub(crate) mod golden;
+mod luck;
 mod readers;
 mod uncacheable;

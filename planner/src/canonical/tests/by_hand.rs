@@ -10,7 +10,10 @@ use arrow::datatypes::{DataType, Field, Schema};
 use arrow::util::display::FormatOptions;
 use datafusion::common::metadata::FieldMetadata;
 use datafusion::common::{JoinType, NullEquality, NullHandling, ScalarValue, UnnestOptions};
+use datafusion::functions_aggregate::count::count_udaf;
+use datafusion::functions_aggregate::first_last::first_value_udaf;
 use datafusion::logical_expr::Operator;
+use datafusion::physical_expr::aggregate::AggregateExprBuilder;
 use datafusion::physical_expr::expressions::{BinaryExpr, CastExpr, Column, Literal, NoOp, TryCastExpr, binary, lit};
 use datafusion::physical_expr::{LexOrdering, PhysicalExpr, PhysicalSortExpr};
 use datafusion::physical_plan::ExecutionPlan;
@@ -159,18 +162,20 @@ async fn joins() {
 #[tokio::test]
 async fn lists_to_rows() {
     let scan = scan().await;
-    let unnest = |null_handling, at: usize, depth| {
+    let unnest = |null_handling, at: usize, depth, structs: &[usize]| {
         let fields: Vec<_> = ["a", "b", "items"].map(|name| Field::new(name, DataType::Int64, true)).to_vec();
         let lists = vec![ListUnnest { index_in_input_schema: at, depth }];
         let options = UnnestOptions { null_handling, ..UnnestOptions::default() };
-        let plan = UnnestExec::new(Arc::clone(&scan), lists, vec![], Arc::new(Schema::new(fields)), options);
+        let plan = UnnestExec::new(Arc::clone(&scan), lists, structs.to_vec(), Arc::new(Schema::new(fields)), options);
         Arc::new(plan.unwrap()) as Plan
     };
     all_differ([
-        ("rows of lists", unnest(NullHandling::Preserve, 2, 1)),
-        ("without those of NULL", unnest(NullHandling::Drop, 2, 1)),
-        ("deeper", unnest(NullHandling::Preserve, 2, 2)),
-        ("of another column", unnest(NullHandling::Preserve, 1, 1)),
+        ("rows of lists", unnest(NullHandling::Preserve, 2, 1, &[])),
+        ("without those of NULL", unnest(NullHandling::Drop, 2, 1, &[])),
+        ("deeper", unnest(NullHandling::Preserve, 2, 2, &[])),
+        ("of another column", unnest(NullHandling::Preserve, 1, 1, &[])),
+        ("and of a struct", unnest(NullHandling::Preserve, 2, 1, &[0])),
+        ("of another struct", unnest(NullHandling::Preserve, 2, 1, &[1])),
     ]);
 }
 
@@ -195,6 +200,38 @@ async fn halves_of_aggregates() {
     let odd = Arc::new(groups(AggregateMode::Final, &of(AggregateMode::Single))) as Plan;
     let even = Arc::new(groups(AggregateMode::Final, &half)) as Plan;
     assert_ne!(prefix(&odd).unwrap().lineage.family, prefix(&even).unwrap().lineage.family);
+}
+
+/// Without states to tell them apart by their types.
+#[tokio::test]
+async fn aggregates_in_one_go() {
+    let scan = scan().await;
+    let first = || AggregateExprBuilder::new(first_value_udaf(), vec![column(1)]).schema(scan.schema()).alias("x");
+    let count = || AggregateExprBuilder::new(count_udaf(), vec![column(1)]).schema(scan.schema()).alias("x");
+    let by = |descending, nulls_first| {
+        let options = SortOptions { descending, nulls_first };
+        vec![PhysicalSortExpr { expr: column(0), options }]
+    };
+    let groups = |aggregate: AggregateExprBuilder, filter: Option<i64>| {
+        let by = PhysicalGroupBy::new_single(vec![(column(0), "a".to_string())]);
+        let filter = filter.map(|least| binary(column(1), Operator::Gt, lit(least), &scan.schema()).unwrap());
+        let aggregates = vec![Arc::new(aggregate.build().unwrap())];
+        let mode = AggregateMode::Single;
+        let plan = AggregateExec::try_new(mode, by, aggregates, vec![filter], Arc::clone(&scan), scan.schema());
+        Arc::new(plan.unwrap()) as Plan
+    };
+    all_differ([
+        ("a count", groups(count(), None)),
+        ("of different values", groups(count().distinct(), None)),
+        ("with a filter", groups(count(), Some(1))),
+        ("with another", groups(count(), Some(2))),
+        ("the first", groups(first(), None)),
+        ("that is not NULL", groups(first().ignore_nulls(), None)),
+        ("by an order", groups(first().order_by(by(false, false)), None)),
+        ("by the opposite", groups(first().order_by(by(true, false)), None)),
+        ("with NULL first", groups(first().order_by(by(false, true)), None)),
+        ("reversed", groups(first().order_by(by(false, false)).reversed(), None)),
+    ]);
 }
 
 #[tokio::test]

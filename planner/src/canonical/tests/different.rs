@@ -118,6 +118,8 @@ pub(crate) const DIFFERENT: &[&[&str]] = &[
         "SELECT date_part('day', ts) FROM t",
         "SELECT round(f) FROM t",
         "SELECT round(f, 1) FROM t",
+        "SELECT CASE a WHEN 1 THEN 2 END FROM t",
+        "SELECT CASE b WHEN 1 THEN 2 END FROM t",
         "SELECT CASE WHEN a = 1 THEN 2 END FROM t",
         "SELECT CASE WHEN a = 1 THEN 2 ELSE 3 END FROM t",
         "SELECT CASE WHEN a = 1 THEN 3 ELSE 2 END FROM t",

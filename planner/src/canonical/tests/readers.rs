@@ -157,6 +157,7 @@ async fn columns_by_position_count_all() {
             options: BTreeMap::new(),
             schema: Arc::new(Schema::new(fields)),
             extents: vec![extent("w")],
+            partitions: vec![],
         };
         fixture.table("w", source);
         fixture.key("SELECT sum(y) FROM w").await
@@ -164,7 +165,33 @@ async fn columns_by_position_count_all() {
     let field = |name: &str| Field::new(name, DataType::Int64, true);
     let two = key_of(vec![field("x"), field("y")]).await;
     let three = key_of(vec![field("x"), field("z"), field("y")]).await;
-    assert_ne!(two, three);
+    let behind = key_of(vec![field("x"), field("y"), field("z")]).await;
+    let other_type = key_of(vec![Field::new("x", DataType::Utf8, true), field("y")]).await;
+    for (one, other) in [(two, three), (two, behind), (three, behind), (two, other_type)] {
+        assert_ne!(one, other);
+    }
+}
+
+/// A column of the files is not the column of that name in their paths.
+#[tokio::test]
+async fn columns_in_paths_are_others() {
+    for format in [FileFormatKind::Parquet, FileFormatKind::Json, FileFormatKind::Csv] {
+        let prefix_of = async |partitions: &[&str]| {
+            let fixture = Fixture::new();
+            let fields = ["x", "y"].map(|name| Field::new(name, DataType::Int64, true));
+            let source = Source {
+                format,
+                schema: Arc::new(Schema::new(fields.to_vec())),
+                partitions: partitions.iter().map(ToString::to_string).collect(),
+                ..Source::parquet(&["w"])
+            };
+            fixture.table("w", source);
+            fixture.root("SELECT sum(y) FROM w").await.unwrap()
+        };
+        let (plain, in_path) = (prefix_of(&[]).await, prefix_of(&["y"]).await);
+        assert_ne!(plain.program, in_path.program, "{format}");
+        assert_ne!(plain.lineage.family, in_path.lineage.family, "{format}");
+    }
 }
 
 /// Columns of Parquet go by name: more of them change nothing for those who do not read them.
