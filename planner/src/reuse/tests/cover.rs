@@ -68,6 +68,14 @@ const NOT_COVERED: &[(&str, &str)] = &[
     ("SELECT t.a, t.b, u.s FROM t JOIN u ON t.a = u.a", "SELECT t.b, u.s FROM t LEFT JOIN u ON t.a = u.a"),
     ("SELECT t.a, t.b, u.s FROM t JOIN u ON t.a = u.a", "SELECT t.b, u.s FROM t JOIN u ON t.a = u.a AND t.b < u.b"),
     ("SELECT t.a, t.b, u.s FROM t JOIN u ON t.a = u.a", "SELECT t.b, u.s FROM u AS t JOIN t AS u ON t.a = u.a"),
+    (
+        "SELECT t.a, t.b, u.s FROM t JOIN u ON t.a = u.a AND t.b < u.b",
+        "SELECT t.b, u.s FROM t JOIN u ON t.a = u.a AND t.b <= u.b",
+    ),
+    (
+        "SELECT t.a, t.b, u.s FROM t JOIN u ON t.a = u.a AND t.b < u.b",
+        "SELECT t.b, u.s FROM t JOIN u ON t.a = u.a AND u.b < t.b",
+    ),
     ("SELECT a, b, c FROM t WHERE a > 1", "SELECT b FROM t WHERE a > 2"),
     // Where it matters how often a row is there, a semijoin is not the join.
     ("SELECT t.a, t.b, u.s FROM t JOIN u ON t.a = u.a", "SELECT t.b FROM t LEFT SEMI JOIN u ON t.a = u.a"),
@@ -75,6 +83,10 @@ const NOT_COVERED: &[(&str, &str)] = &[
     (
         "SELECT t.a, t.b, u.s FROM t JOIN u ON t.a = u.a",
         "SELECT t.b, count(*) FROM t LEFT SEMI JOIN u ON t.a = u.a GROUP BY t.b",
+    ),
+    (
+        "SELECT t.a, t.b, u.s FROM t JOIN u ON t.a = u.a",
+        "SELECT DISTINCT b, n FROM (SELECT t.b, count(*) OVER (PARTITION BY t.b) n FROM t LEFT SEMI JOIN u ON t.a = u.a)",
     ),
     ("SELECT t.a, t.b, u.s FROM t JOIN u ON t.a = u.a", "SELECT DISTINCT t.b FROM t LEFT ANTI JOIN u ON t.a = u.a"),
     // A column of the other side.
