@@ -16,7 +16,7 @@ const EXACTNESS: &[(&str, Exactness)] = &[
     ("SELECT a, sum(f) FROM t GROUP BY a", Floats),
     ("SELECT a, avg(b) FROM t GROUP BY a", Floats),
     ("SELECT a, var_pop(b) FROM t GROUP BY a", Floats),
-    ("SELECT max(x) FROM (SELECT sum(f) AS x FROM t GROUP BY a)", Floats),
+    ("SELECT count(x) FROM (SELECT sum(f) AS x FROM t GROUP BY a)", Floats),
     ("SELECT t.a FROM t JOIN (SELECT sum(f) AS x FROM u GROUP BY a) ON t.f = x", Floats),
     ("SELECT a FROM t WHERE b > (SELECT avg(b) FROM u)", Floats),
     ("SELECT a + (SELECT avg(b) FROM u) FROM t", Floats),
