@@ -548,7 +548,7 @@ async fn a_known_extent_is_small() {
         .sum::<usize>()
         / extents.len();
     assert!(bytes <= 4096, "{bytes}");
-    let mut best = std::time::Duration::MAX;
+    let mut best = Duration::MAX;
     for _ in 0..20 {
         let started = std::time::Instant::now();
         world.snapshot().await;
