@@ -2,6 +2,9 @@
 //!
 //! Local files are looked at again; where the identity does not tell, the content is read. A text file that grew beyond a
 //! pinned range is fine, because the range did not. Remote objects are listed again, or asked for one by one if few.
+//!
+//! The same bytes are not enough: a file that was swapped and put back holds what was pinned, but not what was read. So a
+//! file that somebody wrote to since it was pinned, other than to make it longer, counts as changed whatever it holds.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -91,7 +94,9 @@ async fn verify_object(
         let content = hash_object(store, path, GetOptions::default())
             .await
             .map_err(|error| unreadable(&extent.location, error))?;
-        if content_fingerprint(&extent.location, 0, &content, &extent.partition_values) == extent.fingerprint {
+        let is_same =
+            content_fingerprint(&extent.location, 0, &content, &extent.partition_values) == extent.fingerprint;
+        if is_same && look.is_some_and(|look| look.identity.is_unchanged(now)) {
             return Ok(());
         }
     }
@@ -110,6 +115,9 @@ fn verify_local(pinned: &[Pinned]) -> Result<()> {
         if !untrusted.is_empty() {
             verify_content(&path, &untrusted, &now)?;
         }
+        if let Some((extent, _)) = ranges.iter().find(|(extent, look)| was_written_to(extent, look.as_deref(), &now)) {
+            return Err(changed(extent));
+        }
     }
     Ok(())
 }
@@ -119,6 +127,18 @@ fn is_trusted(extent: &Extent, look: Option<&KnownEntry>, now: &FileIdentity) ->
     match look {
         Some(look) => !look.racy && look.identity.is_unchanged(now),
         None => now.fingerprint(&extent.partition_values) == extent.fingerprint,
+    }
+}
+
+/// Whether somebody wrote to a local file since the extent was pinned. The last look may be younger than that, but the extent
+/// knows its time.
+fn was_written_to(extent: &Extent, look: Option<&KnownEntry>, now: &FileIdentity) -> bool {
+    let same_inode = look.is_none_or(|look| look.identity.inode == now.inode);
+    let same_time = extent.modified_at == now.modified_at();
+    match extent.range {
+        // A log is written to all the time; its old ranges were verified.
+        Some(_) => !same_inode || (!same_time && now.size <= extent.file_bytes),
+        None => !same_time || look.is_some_and(|look| !look.identity.is_unchanged(now)),
     }
 }
 

@@ -54,11 +54,16 @@ pub(super) fn exactness_of(aggregate: &AggregateFunctionExpr, input_types: &[Dat
     if !OF_SETS.contains(&name) {
         return Exactness::Any;
     }
-    // Smallest and largest are one of the values, floats or not. An average of integers is a quotient of floats.
-    let picks = matches!(name, "min" | "max" | "count");
+    // An average of integers is a quotient of floats.
     let no_floats = input_types.iter().all(|data_type| !data_type.is_floating());
     let no_quotient = !aggregate.field().data_type().is_floating();
-    if picks || (no_floats && no_quotient) { Exactness::Exact } else { Exactness::Floats }
+    match name {
+        "count" => Exactness::Exact,
+        _ if no_floats && no_quotient => Exactness::Exact,
+        // DataFusion lets what comes after a NaN win, and keeps the first of 0.0 and -0.0.
+        "min" | "max" => Exactness::Any,
+        _ => Exactness::Floats,
+    }
 }
 
 impl ExprContext<'_> {

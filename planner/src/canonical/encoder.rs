@@ -144,6 +144,13 @@ mod tests {
     fn fields_do_not_run_together() {
         assert_ne!(list(&[b"ab", b"c"]), list(&[b"a", b"bc"]));
         assert_ne!(list(&[b""]), list(&[]));
+        let lists = |first: &[&[u8]], second: &[&[u8]]| {
+            let owned = |values: &[&[u8]]| values.iter().map(|value| value.to_vec()).collect();
+            let mut encoder = Encoder::default();
+            encoder.list(owned(first)).list(owned(second));
+            encoder.into_bytes()
+        };
+        assert_ne!(lists(&[b"a", b"b"], &[]), lists(&[b"a"], &[b"b"]), "where one ends and the next begins");
     }
 
     #[test]

@@ -79,6 +79,8 @@ pub(crate) struct Source {
     pub(crate) options: BTreeMap<String, String>,
     pub(crate) schema: SchemaRef,
     pub(crate) extents: Vec<Arc<Extent>>,
+    /// Columns that are in the paths of files.
+    pub(crate) partitions: Vec<String>,
 }
 
 impl Source {
@@ -88,6 +90,7 @@ impl Source {
             options: BTreeMap::new(),
             schema: schema(),
             extents: extents.iter().map(|name| extent(name)).collect(),
+            partitions: vec![],
         }
     }
 }
@@ -120,7 +123,7 @@ impl Fixture {
                 location: format!("/{name}"),
                 more_locations: vec![],
                 format: source.format,
-                partition_columns: vec![],
+                partition_columns: source.partitions,
                 options: source.options,
                 content_fingerprint: false,
                 order: vec![],

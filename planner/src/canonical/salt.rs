@@ -65,6 +65,26 @@ const HARMLESS_GROUPS: [&str; 6] = [
     "nectarine.",
 ];
 
+/// What computes: an entry that another build made is another entry.
+#[derive(Clone, Copy)]
+struct Versions {
+    /// Of the encoding.
+    encoding: u32,
+    nectarine: &'static str,
+    datafusion: &'static str,
+    arrow: &'static str,
+    /// Hashes and sketches may differ between kinds of machines.
+    machine: &'static str,
+}
+
+const VERSIONS: Versions = Versions {
+    encoding: ENCODING,
+    nectarine: env!("CARGO_PKG_VERSION"),
+    datafusion: datafusion::DATAFUSION_VERSION,
+    arrow: arrow::ARROW_VERSION,
+    machine: std::env::consts::ARCH,
+};
+
 /// The fingerprint of everything around a plan.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Salt(Fingerprint);
@@ -72,14 +92,17 @@ pub struct Salt(Fingerprint);
 impl Salt {
     /// The salt of plans made with `config`.
     pub fn new(config: &ConfigOptions) -> Self {
+        Self::of(&VERSIONS, config)
+    }
+
+    fn of(versions: &Versions, config: &ConfigOptions) -> Self {
         let mut encoder = Encoder::new(Tag::Salt);
         encoder
-            .number(u64::from(ENCODING))
-            .text(env!("CARGO_PKG_VERSION"))
-            .text(datafusion::DATAFUSION_VERSION)
-            .text(arrow::ARROW_VERSION)
-            // Hashes and sketches may differ between kinds of machines.
-            .text(std::env::consts::ARCH);
+            .number(u64::from(versions.encoding))
+            .text(versions.nectarine)
+            .text(versions.datafusion)
+            .text(versions.arrow)
+            .text(versions.machine);
         let counts =
             |key: &str| !HARMLESS.contains(&key) && !HARMLESS_GROUPS.iter().any(|group| key.starts_with(group));
         let mut settings = vec![];
@@ -100,5 +123,26 @@ impl Salt {
 
     pub(super) fn fingerprint(&self) -> &Fingerprint {
         &self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_version_counts() {
+        let config = ConfigOptions::default();
+        let base = Salt::new(&config);
+        assert_eq!(base, Salt::of(&VERSIONS, &config));
+        for (what, other) in [
+            ("encoding", Versions { encoding: VERSIONS.encoding + 1, ..VERSIONS }),
+            ("nectarine", Versions { nectarine: "0.0.0", ..VERSIONS }),
+            ("datafusion", Versions { datafusion: "0.0.0", ..VERSIONS }),
+            ("arrow", Versions { arrow: "0.0.0", ..VERSIONS }),
+            ("machine", Versions { machine: "pdp11", ..VERSIONS }),
+        ] {
+            assert_ne!(base, Salt::of(&other, &config), "{what}");
+        }
     }
 }

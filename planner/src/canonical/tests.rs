@@ -1,6 +1,9 @@
 //! Equal meaning, equal key; different meaning, different key.
 
+mod by_hand;
 pub(crate) mod different;
 pub(crate) mod equal;
 pub(crate) mod golden;
+mod luck;
+mod readers;
 mod uncacheable;

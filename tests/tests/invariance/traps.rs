@@ -1,5 +1,6 @@
 //! One case for each trap of a cache over DataFusion that is known. Each names the guard without which it fails.
 
+mod changing;
 mod data;
 mod limits;
 mod meaning;

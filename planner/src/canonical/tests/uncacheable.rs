@@ -2,9 +2,13 @@
 
 use std::sync::Arc;
 
-use arrow::datatypes::DataType;
-use datafusion::common::ScalarValue;
-use datafusion::logical_expr::{ColumnarValue, Volatility, create_udf};
+use arrow::datatypes::{DataType, FieldRef};
+use datafusion::common::{Result, ScalarValue};
+use datafusion::logical_expr::function::{AccumulatorArgs, PartitionEvaluatorArgs, WindowUDFFieldArgs};
+use datafusion::logical_expr::{
+    Accumulator, AggregateUDF, AggregateUDFImpl, ColumnarValue, PartitionEvaluator, Signature, Volatility, WindowUDF,
+    WindowUDFImpl, create_udf,
+};
 
 use crate::canonical::Uncacheable;
 use crate::canonical::fixture::Fixture;
@@ -42,6 +46,64 @@ async fn functions_that_are_not_built_in() {
     assert!(fixture.root("SELECT abs(a) FROM t").await.is_ok());
     fixture.context.register_udf(abs);
     assert_eq!(fixture.root("SELECT abs(a) FROM t").await.unwrap_err(), Uncacheable::Function("abs".to_string()));
+}
+
+/// Nor does it make aggregates and window functions what they are called.
+#[tokio::test]
+async fn aggregates_and_windows_that_are_not_built_in() {
+    let fixture = Fixture::new();
+    let (group, window) = ("SELECT sum(a) FROM t", "SELECT rank() OVER (ORDER BY a) FROM t");
+    assert!(fixture.root(group).await.is_ok() && fixture.root(window).await.is_ok());
+    let registered = fixture.context.state();
+    let bit_xor = registered.aggregate_functions().get("bit_xor").map(|other| other.as_ref().clone()).unwrap();
+    fixture.context.register_udaf(AggregateUDF::new_from_impl(Renamed { name: "sum", inner: bit_xor }));
+    assert_eq!(fixture.root(group).await.unwrap_err(), Uncacheable::Function("sum".to_string()));
+    let row_number = registered.window_functions().get("row_number").map(|other| other.as_ref().clone()).unwrap();
+    fixture.context.register_udwf(WindowUDF::new_from_impl(Renamed { name: "rank", inner: row_number }));
+    assert_eq!(fixture.root(window).await.unwrap_err(), Uncacheable::Function("rank".to_string()));
+}
+
+/// A function under another's name.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Renamed<F> {
+    name: &'static str,
+    inner: F,
+}
+
+impl AggregateUDFImpl for Renamed<AggregateUDF> {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn signature(&self) -> &Signature {
+        self.inner.signature()
+    }
+
+    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
+        self.inner.return_type(types)
+    }
+
+    fn accumulator(&self, arguments: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
+        self.inner.accumulator(arguments)
+    }
+}
+
+impl WindowUDFImpl for Renamed<WindowUDF> {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn signature(&self) -> &Signature {
+        self.inner.signature()
+    }
+
+    fn partition_evaluator(&self, arguments: PartitionEvaluatorArgs<'_>) -> Result<Box<dyn PartitionEvaluator>> {
+        self.inner.partition_evaluator_factory(arguments)
+    }
+
+    fn field(&self, arguments: WindowUDFFieldArgs<'_>) -> Result<FieldRef> {
+        self.inner.field(arguments)
+    }
 }
 
 #[tokio::test]
