@@ -16,6 +16,6 @@ mod fresh;
 mod schedule;
 mod term;
 
-pub(crate) use self::choice::{Candidates, SegmentPlan, can_grow, choose, enough};
+pub(crate) use self::choice::{Candidates, SegmentPlan, can_grow, choose, enough, extents_of};
 pub(crate) use self::decompose::merges;
 pub(crate) use self::term::term;

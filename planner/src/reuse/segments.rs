@@ -210,7 +210,7 @@ impl Rewrite<'_> {
 }
 
 /// The first half of an aggregate over another input.
-fn over(partial: &AggregateExec, input: Arc<dyn ExecutionPlan>) -> Result<AggregateExec> {
+pub(super) fn over(partial: &AggregateExec, input: Arc<dyn ExecutionPlan>) -> Result<AggregateExec> {
     AggregateExec::try_new(
         *partial.mode(),
         partial.group_expr().clone(),

@@ -82,6 +82,15 @@ pub(super) fn linear(plan: &Arc<dyn ExecutionPlan>, leaf: usize) -> Linear {
     visit(plan, leaf, &mut next)
 }
 
+/// How many scans a plan has. Those of scalar subqueries are no inputs of the program: with them, scans can not be told by
+/// their numbers.
+pub(super) fn n_scans(plan: &Arc<dyn ExecutionPlan>) -> usize {
+    match plan.is::<ExtentScanExec>() {
+        true => 1,
+        false => plan.children().into_iter().map(n_scans).sum(),
+    }
+}
+
 fn visit(plan: &Arc<dyn ExecutionPlan>, leaf: usize, next: &mut usize) -> Linear {
     if plan.is::<ExtentScanExec>() {
         let here = *next == leaf;
