@@ -119,6 +119,11 @@ impl Rewrite<'_> {
             None => choose(&candidates),
         };
         let Some(plan) = found else { return Ok(None) };
+        // The catalog says which extents an entry is about; its key was made of them.
+        let is_so = |segment: &Segment| prefix.key_over(&segment.inputs) == Some(segment.key);
+        if !plan.reads.iter().all(is_so) {
+            return Ok(None);
+        }
         let mut terms = vec![];
         for wanted in &plan.terms {
             let Some(mut made) = term(below, &wanted.lists, Some(wanted.focus))? else { return Ok(None) };
