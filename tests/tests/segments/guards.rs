@@ -26,7 +26,7 @@ async fn the_side_that_decides() {
     let statements = [
         "SELECT name, count(*), sum(id) FROM n LEFT JOIN f ON f.k = n.k AND v = 5 AND g < 99 GROUP BY name",
         "SELECT name, count(*), sum(id) FROM f RIGHT JOIN n ON f.k = n.k AND v = 5 AND g < 99 GROUP BY name",
-        "SELECT name, count(*), sum(id) FROM n FULL JOIN (SELECT k, id FROM f WHERE v = 5) AS x ON x.k = n.k GROUP BY name",
+        "SELECT name, count(*), sum(id) FROM n FULL JOIN (SELECT k, id FROM f WHERE v = 5 AND g < 99) AS x ON x.k = n.k GROUP BY name",
         "SELECT count(*), sum(k) FROM n WHERE k IN (SELECT k FROM f WHERE v = 5)",
         "SELECT count(*), sum(k) FROM n WHERE k NOT IN (SELECT k FROM f WHERE v = 5 AND g < 99)",
         "SELECT count(*), sum(k) FROM n WHERE NOT EXISTS (SELECT 1 FROM f WHERE f.k = n.k AND v = 5 AND g < 99)",
