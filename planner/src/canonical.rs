@@ -44,6 +44,7 @@ pub(crate) mod fixture;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use self::aggregate::is_of_sets;
 pub use self::function::BuiltIns;
 pub use self::lineage::Lineage;
 pub use self::outline::{Difference, Outline};

@@ -9,6 +9,7 @@
 //!   cover       entries with other columns but the same rows
 //!   report      what was found, for EXPLAIN REUSE
 //!   lookup      what was asked for, for system tables
+//!   recheck     entries that check mode computes anew by themselves
 //!   segments    hits on some of a program's extents, completed
 //!   rule        the physical rule that puts it together
 //! ```
@@ -20,6 +21,7 @@ mod context;
 mod cover;
 mod lookup;
 mod oracle;
+mod recheck;
 mod report;
 mod rule;
 mod segments;
@@ -33,6 +35,7 @@ pub use self::context::{ExtentCounts, Findings, Hit, Kept, Repeated, ReuseContex
 pub use self::cover::{Relative, may_cover};
 pub use self::lookup::Lookup;
 pub use self::oracle::{CacheOracle, EmptyOracle, Found, Inquiry, Segment};
+pub use self::recheck::Recheck;
 pub use self::report::{PrefixReport, Verdict};
 pub(crate) use self::rule::read_us;
 pub use self::rule::{ReusePrefixes, is_worth_it};

@@ -20,7 +20,7 @@ mod schedule;
 mod term;
 mod window;
 
-pub(crate) use self::choice::{Candidates, SegmentPlan, Term, can_grow, choose, enough};
+pub(crate) use self::choice::{Candidates, SegmentPlan, Term, can_grow, choose, enough, extents_of};
 pub(crate) use self::decompose::{is_linear, merges};
 pub use self::drawing::SegmentLine;
 pub(crate) use self::drawing::draw;

@@ -6,6 +6,7 @@
 //!   mode       the ways in which one statement is run
 //!   damage     what can happen to the files of a cache
 //!   harness    runs a statement in all modes over one cache that is never reset
+//!   changes    how tables change between statements
 //!   tables     the tables that generated statements read, here and in stock DataFusion, and how they grow
 //!   sketch     a statement with marked literals, aliases and conjuncts, so that near-copies of it can be made
 //!   generator  typed random queries
@@ -15,6 +16,7 @@
 //! (a LIMIT without an order, ties in a window) has no right answer: only its number of rows is compared.
 
 mod answer;
+mod changes;
 mod damage;
 mod generator;
 mod harness;
@@ -24,7 +26,7 @@ mod sketch;
 mod tables;
 
 pub use answer::{Rows, order_of};
-pub use generator::Generator;
+pub use generator::{Generator, Growing};
 pub use harness::Harness;
 pub use mode::Mode;
 pub use random::Random;

@@ -22,7 +22,7 @@ use nectarine_planner::reuse::{AdmissionPolicy, Findings, Repeated, ReuseContext
 
 use super::in_flight::Turn;
 use super::late::{Unusable, lower_reads};
-use super::{Keeping, Leader, Oracle, Reuse};
+use super::{Keeping, Leader, Oracle, Reuse, check};
 use crate::engine::options;
 use crate::machine;
 use crate::settings::{parse_size, reuse_mode};
@@ -109,6 +109,9 @@ impl<'a> StatementReuse<'a> {
                 if self.run_first(&state, &findings.repeated).await? {
                     continue;
                 }
+            }
+            for recheck in &findings.rechecks {
+                check::recheck(self.reuse, self.state, self.catalog, recheck).await?;
             }
             let mut keeping = Keeping::new(self.reuse.clone(), self.mode, &lowering, &findings);
             keeping.replaces(&self.banned);

@@ -48,10 +48,15 @@ const OF_SETS: [&str; 27] = [
     "regr_sxy",
 ];
 
+/// Whether a built-in aggregate of this name is decided by the set of rows alone.
+pub(crate) fn is_of_sets(name: &str) -> bool {
+    OF_SETS.contains(&name)
+}
+
 /// How alike two computations of it are, in whatever order the rows come.
 pub(super) fn exactness_of(aggregate: &AggregateFunctionExpr, input_types: &[DataType]) -> Exactness {
     let name = aggregate.fun().name();
-    if !OF_SETS.contains(&name) {
+    if !is_of_sets(name) {
         return Exactness::Any;
     }
     // An average of integers is a quotient of floats.

@@ -110,21 +110,28 @@ impl Prefix {
             input.fingerprint = scan::extents(extents);
             input.extents = Arc::clone(extents);
         }
-        prefix.key = key(&self.program, &prefix.inputs[..self.n_scans]);
+        prefix.key = prefix.key_of(&self.program);
         prefix
+    }
+
+    /// FP_PD of this program over lists of extents, one for each scan; more lists belong to subqueries.
+    pub(crate) fn key_over(&self, lists: &[Arc<[Fingerprint]>]) -> Option<Fingerprint> {
+        let named = |list: &Arc<[Fingerprint]>| scan::named(list.len(), list.iter());
+        let lists: Vec<Fingerprint> = lists.get(..self.n_scans)?.iter().map(named).collect();
+        Some(key(&self.program, lists.iter()))
     }
 
     /// FP_PD of another program on the extents of this one. They have to have the same scans, as all of a family do.
     pub fn key_of(&self, program: &Fingerprint) -> Fingerprint {
-        key(program, &self.inputs[..self.n_scans])
+        key(program, self.inputs[..self.n_scans].iter().map(|input| &input.fingerprint))
     }
 }
 
 /// FP_PD of a program over what its scans read.
-fn key(program: &Fingerprint, scans: &[Input]) -> Fingerprint {
+fn key<'a>(program: &Fingerprint, scans: impl ExactSizeIterator<Item = &'a Fingerprint>) -> Fingerprint {
     let mut key = Encoder::new(Tag::Inputs);
     key.fingerprint(program).number(scans.len() as u64);
-    scans.iter().for_each(|input| _ = key.fingerprint(&input.fingerprint));
+    scans.for_each(|input| _ = key.fingerprint(input));
     key.finish()
 }
 
@@ -191,7 +198,7 @@ pub(super) fn assemble(parts: Parts, children: &[&Prefix], salt: &Salt) -> Prefi
     let scans = children.iter().flat_map(|child| &child.inputs[..child.n_scans]).cloned();
     let mut inputs: Vec<Input> = own_inputs.into_iter().chain(scans).collect();
     let n_scans = inputs.len();
-    let key = key(&program, &inputs);
+    let key = key(&program, inputs.iter().map(|input| &input.fingerprint));
 
     inputs.extend(children.iter().flat_map(|child| &child.inputs[child.n_scans..]).cloned());
     inputs.extend(subquery_inputs);

@@ -76,8 +76,13 @@ pub(super) fn rows(scan: &ExtentScanExec) -> Encoder {
 
 /// Which extents are read, in order.
 pub(super) fn extents(extents: &[Arc<Extent>]) -> Fingerprint {
+    named(extents.len(), extents.iter().map(|extent| &extent.fingerprint))
+}
+
+/// The same of extents that are only known by their fingerprints.
+pub(super) fn named<'a>(n_extents: usize, extents: impl Iterator<Item = &'a Fingerprint>) -> Fingerprint {
     let mut encoder = Encoder::new(Tag::Extents);
-    encoder.number(extents.len() as u64);
-    extents.iter().for_each(|extent| _ = encoder.fingerprint(&extent.fingerprint));
+    encoder.number(n_extents as u64);
+    extents.for_each(|extent| _ = encoder.fingerprint(extent));
     encoder.finish()
 }

@@ -14,7 +14,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use nectarine_catalog::Fingerprint;
 use parking_lot::Mutex;
 
-use super::{AdmissionPolicy, CacheOracle, Found, PrefixReport};
+use super::{AdmissionPolicy, CacheOracle, Found, PrefixReport, Recheck};
 use crate::canonical::{BuiltIns, Prefix, Salt, Uncacheable};
 
 /// Stored bytes of states that are merged at most, however much memory there is.
@@ -101,6 +101,8 @@ pub struct Findings {
     pub kept: Vec<Kept>,
     /// Groups that the plan would compute more than once: run them first, and both read the result.
     pub repeated: Vec<Repeated>,
+    /// In check mode: entries over some extents, and states, to be computed anew by themselves.
+    pub rechecks: Vec<Recheck>,
     /// Extents below the plan, and how many of them need not be read. Only told where something is reused.
     pub extents: ExtentCounts,
     /// One line for each node that was looked at.

@@ -28,6 +28,7 @@ use super::candidate::candidate;
 use super::consistent::inconsistent;
 use super::context::{ExtentCounts, Findings, Hit, Repeated, ReuseContext, ReuseExtension, ReuseMode};
 use super::cover::{Cover, coverable, is_set_below, lineage};
+use super::recheck::rechecks;
 use super::segments::ChosenSegments;
 use super::windows::ChosenWindow;
 use super::{Found, Inquiry, PrefixReport, Verdict};
@@ -88,6 +89,7 @@ fn reuse(
             hits: vec![],
             kept: vec![],
             repeated: vec![],
+            rechecks: vec![],
             extents: ExtentCounts::default(),
             report: vec![],
         },
@@ -97,6 +99,9 @@ fn reuse(
     let plan = rewrite.rewrite(&root, place)?;
     if context.mode == ReuseMode::On {
         rewrite.findings.repeated = repeated(&root, &rewrite.chosen);
+    }
+    if context.mode == ReuseMode::Check {
+        rewrite.findings.rechecks = rechecks(&root, context)?;
     }
     let all = extents_below(&root.plan)?;
     let n_reused = match rewrite.findings.hits.is_empty() {

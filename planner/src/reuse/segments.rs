@@ -121,6 +121,11 @@ impl Rewrite<'_> {
             None => choose(&candidates),
         };
         let Some(plan) = found else { return Ok(None) };
+        // The catalog says which extents an entry is about; its key was made of them.
+        let is_so = |segment: &Segment| prefix.key_over(&segment.inputs) == Some(segment.key);
+        if !plan.reads.iter().all(is_so) {
+            return Ok(None);
+        }
         let lines = match self.context.explains {
             true => draw(below, &candidates.today, &plan)?,
             false => vec![],

@@ -23,7 +23,7 @@ use datafusion::common::Result;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::aggregates::AggregateExec;
 use datafusion::physical_plan::union::UnionExec;
-use nectarine_catalog::{Extent, Fingerprint};
+use nectarine_catalog::Extent;
 
 use super::rule::{Place, Rewrite};
 use super::segments::{Combine, combine, over};
@@ -91,10 +91,10 @@ impl Rewrite<'_> {
             return Ok(None);
         }
         let (inner_plan, edge_plan) = (
-            self.known(&inner.program, &inner_below.plan, of(&window.inner), window.leaf),
+            self.known(&inner, &inner_below.plan, of(&window.inner), window.leaf),
             match window.edge.is_empty() {
                 true => None,
-                false => self.known(&prefix.program, below, of(&window.edge), window.leaf),
+                false => self.known(prefix, below, of(&window.edge), window.leaf),
             },
         );
         let saved_us = inner_plan.iter().chain(&edge_plan).map(|plan| plan.saved_us).sum();
@@ -126,17 +126,14 @@ impl Rewrite<'_> {
     }
 
     /// What entries have of a program, if it pays to read them and they lack nothing but extents of the window's scan.
-    fn known(
-        &self,
-        program: &Fingerprint,
-        plan: &Arc<dyn ExecutionPlan>,
-        today: Lists,
-        leaf: usize,
-    ) -> Option<SegmentPlan> {
-        let mut segments = self.context.oracle.segments(program, true);
+    fn known(&self, prefix: &Prefix, plan: &Arc<dyn ExecutionPlan>, today: Lists, leaf: usize) -> Option<SegmentPlan> {
+        let mut segments = self.context.oracle.segments(&prefix.program, true);
         segments.retain(|segment| !self.context.banned.contains(&segment.key));
         let plan = choose(&Candidates { plan, today, segments })?;
-        plan.terms.iter().all(|term| term.focus == leaf && term.is_program).then_some(plan)
+        // The catalog says which extents an entry is about; its key was made of them.
+        let is_so = |segment: &Segment| prefix.key_over(&segment.inputs) == Some(segment.key);
+        let is_of_leaf = |term: &Term| term.focus == leaf && term.is_program;
+        (plan.reads.iter().all(is_so) && plan.terms.iter().all(is_of_leaf)).then_some(plan)
     }
 
     /// Puts a window in the place of its node.

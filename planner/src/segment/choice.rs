@@ -16,7 +16,7 @@ use std::sync::Arc;
 use datafusion::physical_plan::ExecutionPlan;
 use nectarine_catalog::{Extent, Fingerprint};
 
-use super::decompose::{Linear, linear};
+use super::decompose::{Linear, linear, n_scans};
 use super::schedule::{Interval, schedule};
 use super::term::Lists;
 use crate::reuse::{Segment, read_us};
@@ -75,6 +75,9 @@ pub(crate) fn choose(candidates: &Candidates<'_>) -> Option<SegmentPlan> {
     if positions.iter().zip(today).any(|(positions, list)| positions.len() != list.len()) {
         return None;
     }
+    if n_scans(plan) != today.len() {
+        return None;
+    }
     let worth_it = segments.iter().filter(|segment| saved_us(segment) > 0);
     let seen: Vec<Candidate<'_>> = worth_it.filter_map(|segment| locate(segment, &positions)).collect();
     if let Some(whole) = seen.iter().find(|candidate| candidate.grown.is_empty()) {
@@ -98,6 +101,9 @@ pub(crate) fn choose(candidates: &Candidates<'_>) -> Option<SegmentPlan> {
 pub(crate) fn enough(candidates: &Candidates<'_>, wanted: u64) -> Option<SegmentPlan> {
     let Candidates { plan, today, segments } = candidates;
     let positions: Vec<HashMap<Fingerprint, usize>> = today.iter().map(|list| positions_of(list)).collect();
+    if n_scans(plan) != today.len() {
+        return None;
+    }
     let stays = |leaf: &usize| matches!(linear(plan, *leaf), Linear::Yes | Linear::Affine | Linear::Absent);
     let seen = segments.iter().filter(|segment| segment.found.rows == wanted);
     let found = seen.filter_map(|segment| locate(segment, &positions)).find(|found| found.grown.iter().all(stays))?;
@@ -113,7 +119,18 @@ fn positions_of(list: &[Arc<Extent>]) -> HashMap<Fingerprint, usize> {
     list.iter().enumerate().map(|(position, extent)| (extent.fingerprint, position)).collect()
 }
 
-/// Where the extents of an entry are today; `None` if one is gone.
+/// The extents of an entry among today's, for each scan; `None` if one is gone.
+pub(crate) fn extents_of(segment: &Segment, today: &Lists) -> Option<Lists> {
+    let positions: Vec<HashMap<Fingerprint, usize>> = today.iter().map(|list| positions_of(list)).collect();
+    let found = locate(segment, &positions)?;
+    let here = |(positions, list): (&Vec<usize>, &Arc<[Arc<Extent>]>)| -> Arc<[Arc<Extent>]> {
+        positions.iter().map(|position| Arc::clone(&list[*position])).collect()
+    };
+    Some(found.positions.iter().zip(today).map(here).collect())
+}
+
+/// Where the extents of an entry are today; `None` if one is gone, or the entry has one of them twice: the rows of an
+/// extent are in it as often as the extent was in the scan, and that may be another number today.
 fn locate<'a>(segment: &'a Segment, today: &[HashMap<Fingerprint, usize>]) -> Option<Candidate<'a>> {
     // What scalar subqueries read comes after the scans, and is part of the program.
     let lists = segment.inputs.get(..today.len())?;
@@ -122,6 +139,9 @@ fn locate<'a>(segment: &'a Segment, today: &[HashMap<Fingerprint, usize>]) -> Op
     for (leaf, (list, known)) in lists.iter().zip(today).enumerate() {
         let mut here = list.iter().map(|extent| known.get(extent).copied()).collect::<Option<Vec<usize>>>()?;
         here.sort_unstable();
+        if here.windows(2).any(|pair| pair[0] == pair[1]) {
+            return None;
+        }
         if here.len() != known.len() {
             grown.push(leaf);
         }

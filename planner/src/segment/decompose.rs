@@ -21,6 +21,7 @@ use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::union::UnionExec;
 use datafusion::physical_plan::unnest::UnnestExec;
 
+use crate::canonical::is_of_sets;
 use crate::node::ExtentScanExec;
 
 /// How a plan depends on one of its scans.
@@ -36,43 +37,16 @@ pub(crate) enum Linear {
     No(String),
 }
 
-/// Aggregates whose states over disjoint rows merge into the state over all of them, in whatever order.
-const MERGE: [&str; 28] = [
-    "count",
-    "sum",
-    "avg",
-    "min",
-    "max",
-    "bool_and",
-    "bool_or",
-    "bit_and",
-    "bit_or",
-    "bit_xor",
-    "median",
-    "var",
-    "var_pop",
-    "stddev",
-    "stddev_pop",
-    "corr",
-    "covar_samp",
-    "covar_pop",
-    "regr_slope",
-    "regr_intercept",
-    "regr_count",
-    "regr_r2",
-    "regr_avgx",
-    "regr_avgy",
-    "regr_sxx",
-    "regr_syy",
-    "regr_sxy",
-    "approx_distinct",
-];
+/// Whether states over disjoint rows merge into the state over all of them, in whatever order: so it is where the set of rows
+/// alone decides, and for a sketch of which it is known.
+fn is_mergeable(name: &str) -> bool {
+    is_of_sets(name) || name == "approx_distinct"
+}
 
 /// Whether all states of a group merge.
 pub(crate) fn merges(aggregate: &AggregateExec) -> bool {
-    let merge = |function: &Arc<AggregateFunctionExpr>| {
-        MERGE.contains(&function.fun().name()) && function.order_bys().is_empty()
-    };
+    let merge =
+        |function: &Arc<AggregateFunctionExpr>| is_mergeable(function.fun().name()) && function.order_bys().is_empty();
     aggregate.limit_options().is_none() && aggregate.aggr_expr().iter().all(merge)
 }
 
@@ -85,6 +59,15 @@ pub(crate) fn is_linear(plan: &Arc<dyn ExecutionPlan>, leaf: usize) -> bool {
 pub(super) fn linear(plan: &Arc<dyn ExecutionPlan>, leaf: usize) -> Linear {
     let mut next = 0;
     visit(plan, leaf, &mut next)
+}
+
+/// How many scans a plan has. Those of scalar subqueries are no inputs of the program: with them, scans can not be told by
+/// their numbers.
+pub(super) fn n_scans(plan: &Arc<dyn ExecutionPlan>) -> usize {
+    match plan.is::<ExtentScanExec>() {
+        true => 1,
+        false => plan.children().into_iter().map(n_scans).sum(),
+    }
 }
 
 fn visit(plan: &Arc<dyn ExecutionPlan>, leaf: usize, next: &mut usize) -> Linear {

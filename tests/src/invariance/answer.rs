@@ -104,6 +104,23 @@ impl Rows {
         true
     }
 
+    /// Whether every row is one of the others', none more often than there.
+    pub fn is_part_of(&self, other: &Self) -> bool {
+        let mut groups: HashMap<String, Vec<Vec<f64>>> = HashMap::new();
+        for row in &other.rows {
+            let (exact, floats) = split(row);
+            groups.entry(exact).or_default().push(floats);
+        }
+        self.rows.iter().all(|row| {
+            let (exact, floats) = split(row);
+            let Some(group) = groups.get_mut(&exact) else { return false };
+            let is_same = |other: &Vec<f64>| other.iter().zip(&floats).all(|(a, b)| close(*a, *b));
+            let Some(found) = group.iter().position(is_same) else { return false };
+            group.swap_remove(found);
+            true
+        })
+    }
+
     /// The first row that is out of order. Keys are columns, whether they descend, and whether NULLs come first.
     pub fn out_of_order(&self, keys: &[(usize, bool, bool)]) -> Option<String> {
         if keys.is_empty() || keys.iter().any(|(column, ..)| *column >= self.batch.num_columns()) {

@@ -3,16 +3,20 @@
 //! ```text
 //!   expr   expressions of a type over the columns in scope
 //!   query  SELECTs: joins, groups, windows, unions, subqueries, CTEs
+//!   growing  what is asked again and again of tables that grow
 //! ```
 //!
 //! A cache is wrong where two statements that differ share a key, or one statement meets what another left behind. So
 //! most statements here are changed copies of earlier ones.
 
 mod expr;
+mod growing;
 mod query;
 
 use super::Random;
 use super::sketch::Sketch;
+
+pub use growing::Growing;
 
 /// Earlier statements that are remembered.
 const EARLIER_MAX: usize = 60;
@@ -53,13 +57,15 @@ pub struct Generator {
     random: Random,
     /// What an outer layer can be put around, and the statement itself.
     earlier: Vec<(Relation, Sketch)>,
+    /// What was asked of tables that grow.
+    asked: Vec<growing::Asked>,
     n_names: usize,
 }
 
 impl Generator {
     /// The statements of a seed.
     pub fn new(seed: u64) -> Self {
-        Self { random: Random::new(seed ^ 0x5eed), earlier: vec![], n_names: 0 }
+        Self { random: Random::new(seed ^ 0x5eed), earlier: vec![], asked: vec![], n_names: 0 }
     }
 
     /// The next statement.

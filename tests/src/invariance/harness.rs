@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use datafusion::prelude::SessionContext;
-use nectarine_engine::{Engine, EngineError, ErrorKind, Reused, Session, Settings};
+use nectarine_engine::{Engine, EngineError, ErrorKind, Receipt, Reused, Session, Settings};
 use tempfile::TempDir;
 
 use super::mode::Place;
@@ -153,6 +153,22 @@ impl Harness {
         assert!(self.differences.len() < DIFFERENCES_MAX, "{}", self.report());
     }
 
+    /// Checks that a statement with a LIMIT of `n` and without an order gives so many rows, all of them rows of `whole`.
+    pub async fn check_part(&mut self, sql: &str, whole: &str, n: usize) {
+        self.count("statements");
+        let reference = self.outcome(Mode::Reference, whole).await;
+        let Ok(all) = &reference else { return self.count("statements that fail") };
+        for mode in [Mode::Cold, Mode::Hit, Mode::Partitions(7), Mode::SecondEngine, Mode::ReadOnly] {
+            let outcome = self.outcome(mode, sql).await;
+            self.count("runs");
+            let is_right = outcome.as_ref().is_ok_and(|rows| rows.len() == n.min(all.len()) && rows.is_part_of(all));
+            if !is_right && !self.is_undetermined(whole, &reference).await {
+                self.differs(sql, &format!("{mode:?}"), "not rows of the whole", &reference, &outcome);
+            }
+        }
+        assert!(self.differences.len() < DIFFERENCES_MAX, "{}", self.report());
+    }
+
     async fn judge(&mut self, sql: &str, mode: Mode, reference: &Outcome, outcome: &Outcome, determined: &mut bool) {
         if let Err(failure) = outcome
             && failure.kind == ErrorKind::Internal
@@ -286,8 +302,11 @@ impl Harness {
 
     async fn outcome(&mut self, mode: Mode, sql: &str) -> Outcome {
         let session = self.session_of(mode).await;
-        let (outcome, reused) = run(&session, sql).await;
-        if let Some(reused) = reused {
+        let (outcome, receipt) = run(&session, sql).await;
+        if let Some(Receipt { reused, extents_reused, .. }) = receipt {
+            if reused == Reused::Partial && extents_reused > 0 {
+                self.count("runs that read some extents and not others");
+            }
             self.count(&format!("runs reusing: {}", reused.word()));
             if mode == Mode::Hit {
                 self.count(&format!("second runs reusing: {}", reused.word()));
@@ -310,6 +329,11 @@ impl Harness {
         }
         println!("{text}");
         self.differences.push(text);
+    }
+
+    /// How often something was counted.
+    pub fn counted(&self, what: &str) -> usize {
+        self.counts.get(what).copied().unwrap_or(0)
     }
 
     fn count(&mut self, what: &str) {
@@ -342,7 +366,7 @@ impl Harness {
 }
 
 /// Runs a statement to its end.
-async fn run(session: &Session, sql: &str) -> (Outcome, Option<Reused>) {
+async fn run(session: &Session, sql: &str) -> (Outcome, Option<Receipt>) {
     let failure = |error: EngineError| Failure {
         kind: error.kind(),
         text: format!("{} ({})", error.message(), error.detail().unwrap_or_default()),
@@ -360,7 +384,7 @@ async fn run(session: &Session, sql: &str) -> (Outcome, Option<Reused>) {
         }
         Err(error) => Err(failure(error)),
     };
-    (outcome, Some(receipt().reused))
+    (outcome, Some(receipt()))
 }
 
 /// Whether two outcomes are the same, and the second in the order that was asked for.

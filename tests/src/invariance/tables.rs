@@ -4,6 +4,7 @@
 //!   m, n   managed                                   z   managed, and never fed
 //!   e      external Parquet, one file after another  h   external Parquet in Hive partitions, some files equal
 //!   c      external CSV: new files, and old ones that grow
+//!   j      external NDJSON, the same; only where tables change, see `changes`
 //! ```
 //!
 //! All have the same columns, so that every statement fits every table. Values repeat, and NULL, NaN and -0.0 are among
@@ -44,26 +45,36 @@ struct Row {
 
 /// The tables of a harness.
 pub struct Tables {
-    folder: PathBuf,
-    n_files: usize,
-    stock: Option<SessionContext>,
+    pub(super) folder: PathBuf,
+    pub(super) n_files: usize,
+    /// External tables.
+    pub(super) external: Vec<&'static str>,
+    /// Whether times go on from file to file, as in a log.
+    pub(super) slides: bool,
+    /// What was inserted last.
+    pub(super) last_values: Option<String>,
+    /// Files that were taken out: where they were, and where they are.
+    pub(super) away: Vec<(PathBuf, PathBuf)>,
+    pub(super) stock: Option<SessionContext>,
 }
 
 impl Tables {
     /// Makes them, with some rows in each.
     pub async fn new(harness: &mut Harness) -> Self {
-        let mut tables = Self { folder: harness.folder(), n_files: 0, stock: None };
-        for name in ["e", "c", "h"] {
-            std::fs::create_dir_all(tables.folder.join(name)).expect("a folder can be made");
-        }
+        let mut tables = Self {
+            folder: harness.folder(),
+            n_files: 0,
+            external: vec![],
+            slides: false,
+            last_values: None,
+            away: vec![],
+            stock: None,
+        };
         for name in ["m", "n", "z"] {
             harness.run(&format!("CREATE TABLE {name} ({COLUMNS})")).await;
         }
         for name in ["e", "c", "h"] {
-            for _ in 0..2 {
-                tables.feed(harness, name).await;
-            }
-            harness.run(&tables.external(name)).await;
+            tables.add_external(harness, name).await;
         }
         for name in ["m", "m", "n"] {
             tables.feed(harness, name).await;
@@ -71,10 +82,20 @@ impl Tables {
         tables
     }
 
+    pub(super) async fn add_external(&mut self, harness: &mut Harness, name: &'static str) {
+        std::fs::create_dir_all(self.folder.join(name)).expect("a folder can be made");
+        for _ in 0..2 {
+            self.feed(harness, name).await;
+        }
+        harness.run(&self.external(name)).await;
+        self.external.push(name);
+    }
+
     fn external(&self, name: &str) -> String {
         let location = self.folder.join(name);
         let (columns, format, more) = match name {
             "c" => (COLUMNS.to_owned(), "CSV", "OPTIONS ('format.has_header' 'true')"),
+            "j" => (COLUMNS.to_owned(), "JSON", ""),
             "h" => (format!("{COLUMNS}, p INT"), "PARQUET", "PARTITIONED BY (p)"),
             _ => (COLUMNS.to_owned(), "PARQUET", ""),
         };
@@ -89,12 +110,13 @@ impl Tables {
         self.feed(harness, name).await;
     }
 
-    async fn feed(&mut self, harness: &mut Harness, name: &str) {
+    pub(super) async fn feed(&mut self, harness: &mut Harness, name: &str) {
         self.stock = None;
         self.n_files += 1;
         let random = &mut harness.random;
         let n_rows = *random.pick(&[0, 1, 5, 12, 12, 20]);
-        let rows: Vec<Row> = (0..n_rows).map(|_| Row::new(random, name == "c")).collect();
+        let day = self.slides.then_some(self.n_files as i64 / 4);
+        let rows: Vec<Row> = (0..n_rows).map(|_| Row::new(random, name == "c", day)).collect();
         let path = self.folder.join(name).join(format!("{:04}", self.n_files));
         match name {
             "e" => files::appear(&path.with_extension("parquet"), &parquet(&rows)),
@@ -107,22 +129,26 @@ impl Tables {
                     files::appear(&folder.join(format!("{:04}.parquet", self.n_files)), &bytes);
                 }
             }
-            "c" => {
-                let old = super::damage::files(&self.folder.join("c"));
+            "c" | "j" => {
+                let old = super::damage::files(&self.folder.join(name));
                 let grows = !old.is_empty() && random.chance(50);
-                let text: String = rows.iter().map(Row::csv).collect();
+                let line = if name == "c" { Row::csv } else { Row::json };
+                let text: String = rows.iter().map(line).collect();
+                let header = if name == "c" { "id,k,g,d,f,b,ts,dt\n" } else { "" };
                 match grows {
                     true => files::append(random.pick::<PathBuf>(&old), text),
                     false => {
-                        let text = format!("id,k,g,d,f,b,ts,dt\n{text}");
-                        files::appear(&path.with_extension("csv"), text.as_bytes());
+                        let extension = if name == "c" { "csv" } else { "json" };
+                        files::appear(&path.with_extension(extension), format!("{header}{text}").as_bytes());
                     }
                 }
             }
             _ if rows.is_empty() => harness.run(&format!("INSERT INTO {name} SELECT * FROM {name} WHERE false")).await,
             _ => {
                 let values: Vec<String> = rows.iter().map(Row::values).collect();
-                harness.run(&format!("INSERT INTO {name} VALUES {}", values.join(", "))).await;
+                let values = values.join(", ");
+                harness.run(&format!("INSERT INTO {name} VALUES {values}")).await;
+                self.last_values = Some(values);
             }
         }
     }
@@ -133,7 +159,7 @@ impl Tables {
             return stock.clone();
         }
         let stock = SessionContext::new();
-        for name in ["e", "c", "h"] {
+        for name in &self.external {
             let made = stock.sql(&self.external(name)).await;
             made.unwrap_or_else(|error| panic!("stock DataFusion reads {name}: {error}"));
         }
@@ -154,8 +180,16 @@ impl Tables {
     }
 }
 
+/// A quarter of a day: any of fifteen days, or of the day of a file and the next.
+fn quarters(random: &mut Random, day: Option<i64>) -> i64 {
+    match day {
+        Some(day) => (day * 4 + random.between(0, 8)) % 60,
+        None => random.between(0, 60),
+    }
+}
+
 impl Row {
-    fn new(random: &mut Random, inexact: bool) -> Self {
+    fn new(random: &mut Random, inexact: bool, day: Option<i64>) -> Self {
         let mut maybe = |percent: usize| random.chance(percent);
         let (k, g, d, f, b, ts, dt) = (maybe(85), maybe(85), maybe(85), maybe(85), maybe(85), maybe(90), maybe(90));
         let float = match random.below(12) {
@@ -172,7 +206,7 @@ impl Row {
             cents: d.then(|| random.between(-2000, 2000)),
             f: f.then_some(float),
             b: b.then(|| random.chance(50)),
-            ts: ts.then(|| EPOCH_US + random.between(0, 60) * 86_400_000_000 / 4),
+            ts: ts.then(|| EPOCH_US + quarters(random, day) * 86_400_000_000 / 4),
             dt: dt.then(|| 19_000 + random.between(0, 30) as i32),
         }
     }
@@ -197,6 +231,23 @@ impl Row {
             self.ts.map(timestamp),
             self.dt.map(date),
         ]
+    }
+
+    fn json(&self) -> String {
+        let names = ["id", "k", "g", "d", "f", "b", "ts", "dt"];
+        let mut text = String::from("{");
+        for (name, value) in names.into_iter().zip(self.texts()) {
+            let is_bare = matches!(name, "id" | "k" | "d" | "f" | "b");
+            let value = match value.filter(|value| !(name == "f" && value == "NaN")) {
+                Some(value) if is_bare => value,
+                Some(value) => format!("\"{value}\""),
+                // Left out and null are the same.
+                None if name == "k" => continue,
+                None => "null".to_owned(),
+            };
+            let _ = write!(text, "{}\"{name}\":{value}", if text.len() == 1 { "" } else { "," });
+        }
+        text + "}\n"
     }
 
     fn csv(&self) -> String {

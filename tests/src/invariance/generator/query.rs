@@ -60,14 +60,14 @@ impl Generator {
         }
     }
 
-    fn plain(&mut self, source: Source) -> Relation {
+    pub(super) fn plain(&mut self, source: Source) -> Relation {
         let n = 1 + self.random.below(4);
         let (items, columns) = self.items(&source.scope, n);
         let filter = self.filter(&source.scope);
         Relation { text: format!("SELECT {} FROM {}{filter}", items.join(", "), source.text), columns }
     }
 
-    fn distinct(&mut self, source: Source) -> Relation {
+    pub(super) fn distinct(&mut self, source: Source) -> Relation {
         let relation = self.plain(source);
         Relation { text: relation.text.replacen("SELECT ", "SELECT DISTINCT ", 1), ..relation }
     }
@@ -94,7 +94,7 @@ impl Generator {
         }
     }
 
-    fn grouped(&mut self, source: Source) -> Relation {
+    pub(super) fn grouped(&mut self, source: Source) -> Relation {
         let n_keys = *self.random.pick(&[0, 1, 1, 2]);
         let (keys, mut columns) = self.items(&source.scope, n_keys);
         let expressions: Vec<String> =
@@ -135,7 +135,7 @@ impl Generator {
     fn aggregate(&mut self, scope: &[Column]) -> (String, Type) {
         let data_type = *self.random.pick(&Type::ALL);
         let a = self.expr(data_type, scope, 1);
-        match self.random.below(12) {
+        match self.random.below(22) {
             0 => ("count(*)".to_owned(), Type::Int),
             1 => (format!("count({a})"), Type::Int),
             2 => (format!("count(DISTINCT {a})"), Type::Int),
@@ -150,12 +150,32 @@ impl Generator {
             }
             9 => (format!("sum(DISTINCT {})", self.expr(Type::Int, scope, 1)), Type::Int),
             10 => (format!("stddev({})", self.expr(Type::Int, scope, 0)), Type::Float),
+            11 => (format!("var_pop({})", self.expr(Type::Int, scope, 0)), Type::Float),
+            // Of values that vary together, so that nothing cancels out.
+            12 => {
+                let x = self.expr(Type::Int, scope, 0);
+                let function = *self.random.pick(&["corr", "covar_samp", "covar_pop", "regr_slope", "regr_sxy"]);
+                (format!("{function}({x} * 2, {x})"), Type::Float)
+            }
+            13 => {
+                let (x, y) = (self.expr(Type::Int, scope, 0), self.expr(Type::Int, scope, 0));
+                let function = *self.random.pick(&["regr_count", "regr_avgx", "regr_sxx"]);
+                (format!("CAST({function}({y}, {x}) AS DOUBLE)"), Type::Float)
+            }
+            14 => (format!("CAST(approx_distinct({}) AS BIGINT)", self.expr(Type::Text, scope, 0)), Type::Int),
+            15 => (format!("median({})", self.expr(Type::Int, scope, 0)), Type::Int),
+            16 => {
+                let function = *self.random.pick(&["bit_and", "bit_or", "bit_xor"]);
+                (format!("{function}({})", self.expr(Type::Int, scope, 0)), Type::Int)
+            }
+            17 => (format!("bool_and({})", self.expr(Type::Bool, scope, 1)), Type::Bool),
+            18 => (format!("avg({})", self.expr(Type::Float, scope, 0)), Type::Float),
             _ if data_type == Type::Bool => (format!("count({a})"), Type::Int),
             _ => (format!("{}({a})", self.random.pick(&["min", "max"])), data_type),
         }
     }
 
-    fn windowed(&mut self, source: Source) -> Relation {
+    pub(super) fn windowed(&mut self, source: Source) -> Relation {
         let (mut items, mut columns) = self.items(&source.scope, 2);
         let order: Vec<String> = source.scope.iter().map(|column| column.name.clone()).collect();
         for _ in 0..1 + self.random.below(2) {
@@ -238,12 +258,12 @@ impl Generator {
         Source { text, scope: left.scope.into_iter().chain(right).collect() }
     }
 
-    fn comparison(&mut self, scope: &[Column]) -> String {
+    pub(super) fn comparison(&mut self, scope: &[Column]) -> String {
         let (a, b) = (self.expr(Type::Int, scope, 1), self.expr(Type::Int, scope, 0));
         format!("{a} {} {b}", self.random.pick(&["<", ">", "<=", "<>"]))
     }
 
-    fn single(&mut self, depth: usize) -> Source {
+    pub(super) fn single(&mut self, depth: usize) -> Source {
         if depth > 0 && self.random.chance(30) {
             let inner = self.select(depth - 1);
             let alias = self.name("s");
@@ -300,7 +320,7 @@ impl Generator {
     }
 
     /// With an ORDER BY, and perhaps a LIMIT.
-    fn ordered(&mut self, relation: Relation) -> Relation {
+    pub(super) fn ordered(&mut self, relation: Relation) -> Relation {
         let n = relation.columns.len();
         let start = self.random.below(n);
         let key = |random: &mut crate::invariance::Random, place: usize| {
@@ -321,16 +341,16 @@ impl Generator {
     }
 }
 
-struct Source {
-    text: String,
-    scope: Vec<Column>,
+pub(super) struct Source {
+    pub(super) text: String,
+    pub(super) scope: Vec<Column>,
 }
 
-fn through(alias: &str, column: &Column) -> Column {
+pub(super) fn through(alias: &str, column: &Column) -> Column {
     Column { name: format!("{alias}.{}", column.name), data_type: column.data_type }
 }
 
-fn first_int(scope: &[Column]) -> String {
+pub(super) fn first_int(scope: &[Column]) -> String {
     let found = scope.iter().find(|column| column.data_type == Type::Int);
     found.map_or("1".to_owned(), |column| column.name.clone())
 }
