@@ -50,7 +50,7 @@ fn null_count(metadata: &ParquetMetaData, name: &str) -> Precision<usize> {
 fn tells_bounds(metadata: &ParquetMetaData, name: &str) -> bool {
     let columns = metadata.file_metadata().schema_descr().columns();
     let Some(leaf) = columns.iter().position(|column| column.path().parts() == [name]) else { return false };
-    let is_unsigned = matches!(columns[leaf].logical_type_ref(), Some(LogicalType::Integer { is_signed: false, .. }))
+    let is_unsigned = matches!(columns[leaf].logical_type_ref(), Some(LogicalType::Integer(number)) if !number.is_signed)
         || columns[leaf].converted_type().to_string().starts_with("UINT");
     metadata.row_groups().iter().all(|group| {
         let known = group.column(leaf).statistics();

@@ -303,7 +303,8 @@ impl Harness {
     async fn outcome(&mut self, mode: Mode, sql: &str) -> Outcome {
         let session = self.session_of(mode).await;
         let (outcome, receipt) = run(&session, sql).await;
-        if let Some(Receipt { reused, extents_reused, .. }) = receipt {
+        if let Some(Receipt { reused, extents, .. }) = receipt {
+            let extents_reused = extents.unwrap_or_default().reused;
             if reused == Reused::Partial && extents_reused > 0 {
                 self.count("runs that read some extents and not others");
             }
