@@ -49,8 +49,14 @@ const VIEW_DEPTH_MAX: usize = 64;
 /// After so many views that stand on each other planning goes on in a task of its own, which has a stack of its own.
 const VIEWS_PER_STACK: usize = 8;
 
+/// The extents of a table, in order.
+type Extents = Arc<[Arc<Extent>]>;
+
 /// The extents of a table, once they were asked for.
-type Pinned = OnceCell<Arc<[Arc<Extent>]>>;
+type Pinned = OnceCell<Extents>;
+
+/// A look at the files of a table, under way.
+type Look = SpawnedTask<Result<Extents>>;
 
 /// External extents that a statement reads.
 pub(crate) type PinnedExternal = Mutex<Vec<Arc<[Arc<Extent>]>>>;
@@ -66,11 +72,11 @@ pub(crate) struct StatementCatalog {
     catalog_name: String,
     pinned: Mutex<HashMap<TableId, Arc<Pinned>>>,
     /// Looks at external tables that were begun before they are asked for.
-    ahead: Mutex<HashMap<TableId, SpawnedTask<Result<Arc<[Arc<Extent>]>>>>>,
+    ahead: Mutex<HashMap<TableId, Look>>,
     /// External extents that are read, to be looked at again in the end.
     external: Arc<PinnedExternal>,
     /// What was pinned, with the tables.
-    reads: Mutex<Vec<(Arc<TableDef>, Arc<[Arc<Extent>]>)>>,
+    reads: Mutex<Vec<(Arc<TableDef>, Extents)>>,
     located: Mutex<BTreeMap<String, Arc<TableDef>>>,
     /// What a CREATE statement is about to make: a name, even if it looks like a location.
     new_name: Option<String>,

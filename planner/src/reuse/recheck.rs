@@ -58,8 +58,8 @@ fn collect(
 ) -> Result<()> {
     if let (Ok(prefix), Some(combine)) = (&node.prefix, combine(node, is_root)) {
         let is_states = combine == Combine::MergeGroups;
-        // Which rows a limit leaves is a matter of luck.
-        if is_states || prefix.exactness != Exactness::Any {
+        // Which rows a limit leaves is a matter of luck, and so is the smallest of floats where there are NaN.
+        if prefix.exactness != Exactness::Any {
             for segment in context.oracle.segments(&prefix.program, is_states) {
                 // Rows over all of today's extents are recorded and compared while the statement runs.
                 let is_recorded = !is_states && segment.key == prefix.key;
