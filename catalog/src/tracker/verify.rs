@@ -27,6 +27,11 @@ use crate::{CatalogError, Extent, Result, object_path, text};
 /// From here on one listing is cheaper than a request per object.
 const MANY_OBJECTS: usize = 32;
 
+/// How often a log is looked at that has another time but no more bytes.
+const LOOKS_AT_A_LOG: usize = 20;
+/// Between two of those.
+const APPEND_PAUSE: std::time::Duration = std::time::Duration::from_millis(2);
+
 /// An extent, and the look at its file if its fingerprint names content.
 type Pinned = (Arc<Extent>, Option<Arc<KnownEntry>>);
 
@@ -115,8 +120,25 @@ fn verify_local(pinned: &[Pinned]) -> Result<()> {
         if !untrusted.is_empty() {
             verify_content(&path, &untrusted, &now)?;
         }
-        if let Some((extent, _)) = ranges.iter().find(|(extent, look)| was_written_to(extent, look.as_deref(), &now)) {
-            return Err(changed(extent));
+        let written_to = |now: &FileIdentity| {
+            let found = ranges.iter().find(|(extent, look)| was_written_to(extent, look.as_deref(), now));
+            found.map(|(extent, _)| changed(extent))
+        };
+        let Some(mut error) = written_to(&now) else { continue };
+        // Whoever appends to a log gives it a new time first and more bytes then: the end of that is waited for.
+        let is_log = ranges.iter().all(|(extent, _)| extent.range.is_some());
+        let mut looks = if is_log { LOOKS_AT_A_LOG } else { 0 };
+        loop {
+            if looks == 0 {
+                return Err(error);
+            }
+            looks -= 1;
+            std::thread::sleep(APPEND_PAUSE);
+            let metadata = std::fs::metadata(&path).map_err(|error| failed("look at", &path, error))?;
+            match written_to(&FileIdentity::of_local(Arc::clone(&first.location), &metadata)) {
+                Some(still) => error = still,
+                None => break,
+            }
         }
     }
     Ok(())
