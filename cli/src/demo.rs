@@ -10,7 +10,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use crate::args::DemoArgs;
-use crate::exec::{Flow, Shell};
+use crate::exec::{Flow, Shell, reused};
 use crate::failure::{Failure, Result};
 use crate::lexer::State;
 use crate::print::{Format, View};
@@ -183,7 +183,8 @@ fn sql(shell: &mut Shell, text: &str) -> Result<()> {
 fn answer(shell: &mut Shell, query: &str) -> Result<()> {
     let view = View { footer: false, ..View::new(Format::Table, true) };
     if let Some(summary) = shell.print_answer(query, &view, None)? {
-        let line = format!("{}, {}", units::rows(summary.rows), units::duration(summary.elapsed));
+        let (rows, elapsed) = (units::rows(summary.rows), units::duration(summary.elapsed));
+        let line = format!("{rows}, {elapsed}{}", reused(&summary.receipt));
         let shown = painted(shell, Paint::Faint, &line);
         shell.print_line(&shown)?;
     }

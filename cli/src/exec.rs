@@ -353,7 +353,7 @@ impl Shell {
 }
 
 /// What was reused, in brackets.
-fn reused(receipt: &Receipt) -> String {
+pub(crate) fn reused(receipt: &Receipt) -> String {
     let saved = || units::duration(receipt.saved);
     let extents = receipt.extents.unwrap_or_default();
     match (receipt.reused, receipt.entries.len()) {
