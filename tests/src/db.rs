@@ -20,7 +20,7 @@ use arrow::array::Array;
 use arrow::record_batch::RecordBatch;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use datafusion::execution::SessionStateBuilder;
-use nectarine_engine::{AnswerKind, CacheAdmin, Engine, EngineError, Session, Settings};
+use nectarine_engine::{AnswerKind, CacheAdmin, Engine, EngineError, Receipt, Session, Settings};
 use tempfile::TempDir;
 
 use crate::hook::Hook;
@@ -128,6 +128,16 @@ impl Db {
         let path = self.path(name);
         std::fs::write(&path, content).expect("a file can be written");
         path
+    }
+
+    /// The rows of a statement as lines, sorted, and what it reused.
+    pub async fn ask(&self, sql: &str) -> (Vec<String>, Receipt) {
+        let answer = self.session.execute(sql).await.unwrap_or_else(|error| panic!("{sql}: {error}"));
+        let receipt = answer.receipt();
+        let batches = answer.collect().await.unwrap_or_else(|error| panic!("{sql}: {error}"));
+        let mut rows: Vec<String> = rows_text(&batches).lines().map(str::to_owned).collect();
+        rows.sort();
+        (rows, receipt())
     }
 
     /// Closes the home; every later statement fails.

@@ -45,3 +45,20 @@ pub fn seed() -> u64 {
 pub fn statements(default: usize) -> usize {
     std::env::var("NECTARINE_INVARIANCE").ok().and_then(|count| count.parse().ok()).unwrap_or(default)
 }
+
+/// Two threads with room for both engines and deep plans.
+pub fn roomy_runtime() -> tokio::runtime::Runtime {
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    builder.worker_threads(2).thread_stack_size(16 << 20).enable_all().build().expect("a runtime")
+}
+
+/// Runs so many statements (see [`statements`]), each `per_home` of them on a home and with a seed of their own.
+pub fn in_homes(default: usize, per_home: usize, run: fn(u64, usize)) {
+    let (mut seed, mut left) = (seed(), statements(default));
+    while left > 0 {
+        let now = left.min(per_home);
+        run(seed, now);
+        left -= now;
+        seed = seed.wrapping_add(1);
+    }
+}

@@ -55,29 +55,20 @@ async fn tables(n_facts: i64) -> Db {
     db
 }
 
-async fn ask(db: &Db, sql: &str) -> (Vec<String>, Receipt) {
-    let answer = db.session().execute(sql).await.unwrap_or_else(|error| panic!("{sql}: {error}"));
-    let receipt = answer.receipt();
-    let batches = answer.collect().await.unwrap_or_else(|error| panic!("{sql}: {error}"));
-    let mut rows: Vec<String> = nectarine_tests::db::rows_text(&batches).lines().map(str::to_owned).collect();
-    rows.sort();
-    (rows, receipt())
-}
-
 async fn computed(db: &Db, sql: &str) -> Vec<String> {
     let other = db.client();
     other.ok("SET nectarine.reuse = 'off'").await;
-    ask(&other, sql).await.0
+    other.ask(sql).await.0
 }
 
 /// The same answer as without reuse; returns what was reused.
 async fn check(db: &Db, sql: &str) -> Receipt {
-    let (rows, receipt) = ask(db, sql).await;
+    let (rows, receipt) = db.ask(sql).await;
     assert_eq!(rows, computed(db, sql).await, "{sql}");
     // An entry can be wrong while the answer is right.
     let other = db.client();
     other.ok("SET nectarine.reuse = 'check'").await;
-    ask(&other, sql).await;
+    other.ask(sql).await;
     receipt
 }
 
@@ -170,7 +161,7 @@ async fn several_inputs_grow() {
         for sql in &statements[..8] {
             check(&db, sql).await;
         }
-        let (rows, _) = ask(&db, statements[8]).await;
+        let (rows, _) = db.ask(statements[8]).await;
         assert_eq!(rows.len(), 7);
         match step {
             0 => names(&db.path("n/1.parquet"), 8..11),

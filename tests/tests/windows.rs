@@ -53,21 +53,12 @@ async fn days(range: std::ops::Range<i64>) -> Db {
     db
 }
 
-async fn ask(db: &Db, sql: &str) -> (Vec<String>, Receipt) {
-    let answer = db.session().execute(sql).await.unwrap_or_else(|error| panic!("{sql}: {error}"));
-    let receipt = answer.receipt();
-    let batches = answer.collect().await.unwrap_or_else(|error| panic!("{sql}: {error}"));
-    let mut rows: Vec<String> = nectarine_tests::db::rows_text(&batches).lines().map(str::to_owned).collect();
-    rows.sort();
-    (rows, receipt())
-}
-
 /// Asks with and without reuse.
 async fn check(db: &Db, sql: &str) -> Receipt {
-    let (rows, receipt) = ask(db, sql).await;
+    let (rows, receipt) = db.ask(sql).await;
     let plain = db.client();
     plain.ok("SET nectarine.reuse = off").await;
-    assert_eq!(rows, ask(&plain, sql).await.0, "{sql}");
+    assert_eq!(rows, plain.ask(sql).await.0, "{sql}");
     receipt
 }
 

@@ -1,7 +1,7 @@
 //! Generated statements that are asked again and again while tables grow, lose files and go from branch to branch.
 #![expect(clippy::print_stdout, reason = "a seed that nobody saw can not be tried again")]
 
-use nectarine_tests::invariance::{Generator, Harness, Tables, seed, statements};
+use nectarine_tests::invariance::{Generator, Harness, Tables, in_homes, roomy_runtime};
 
 /// Statements in everyday runs.
 const STATEMENTS: usize = 40;
@@ -9,16 +9,8 @@ const STATEMENTS: usize = 40;
 /// Statements in one home; the long form goes through several.
 const STATEMENTS_PER_HOME: usize = 250;
 
-/// Both engines and deep plans need room.
-const STACK_BYTES: usize = 16 << 20;
-
 fn run(seed: u64, n_statements: usize) {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .thread_stack_size(STACK_BYTES)
-        .enable_all()
-        .build()
-        .expect("a runtime");
+    let runtime = roomy_runtime();
     let task = runtime.spawn(async move {
         println!("NECTARINE_SEED={seed}");
         let shows = std::env::var_os("NECTARINE_INVARIANCE_SHOW").is_some();
@@ -65,11 +57,5 @@ fn a_fixed_seed() {
 /// Others each time.
 #[test]
 fn another_seed() {
-    let (mut seed, mut left) = (seed(), statements(STATEMENTS));
-    while left > 0 {
-        let now = left.min(STATEMENTS_PER_HOME);
-        run(seed, now);
-        left -= now;
-        seed = seed.wrapping_add(1);
-    }
+    in_homes(STATEMENTS, STATEMENTS_PER_HOME, run);
 }

@@ -8,9 +8,6 @@ use nectarine_tests::invariance::seed;
 /// Scripts of every day.
 const EVERY_DAY: [&str; 3] = ["subquery.slt", "aggregates_topk.slt", "grouping.slt"];
 
-/// Both engines at once need room for deep plans.
-const STACK_BYTES: usize = 16 << 20;
-
 /// Set in the process that runs the scripts: they need a working directory, which belongs to a whole process.
 const CHILD: &str = "NECTARINE_INVARIANCE_CHILD";
 
@@ -25,12 +22,7 @@ fn published_scripts_answer_the_same() {
         assert!(status.success(), "answers differ; see above");
         return;
     }
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .thread_stack_size(STACK_BYTES)
-        .enable_all()
-        .build()
-        .expect("a runtime");
+    let runtime = roomy_runtime();
     let exceptions = Exceptions::parse(include_str!("../../conformance/exceptions.txt")).expect("a valid list");
     let wanted = std::env::var("NECTARINE_INVARIANCE_SCRIPTS").unwrap_or_default();
     let seed = seed();

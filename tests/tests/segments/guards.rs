@@ -160,8 +160,8 @@ async fn the_same_extent_twice() {
     let extents = "SELECT count(*), count(DISTINCT fingerprint) FROM system.extents";
     assert_eq!(db.ok(extents).await, "7|2", "the same rows are the same extent");
     // Rows that are there twice in the one are there once in the other.
-    assert_eq!(ask(&db, &over("a")[2]).await.0.len(), 60);
-    let (rows, _) = ask(&db, &over("b")[2]).await;
+    assert_eq!(db.ask(&over("a")[2]).await.0.len(), 60);
+    let (rows, _) = db.ask(&over("b")[2]).await;
     let mut distinct = rows.clone();
     distinct.dedup();
     assert_eq!((rows.len(), distinct.len()), (60, 60));
@@ -172,24 +172,24 @@ async fn the_same_extent_twice() {
 async fn enough_rows_that_still_hold() {
     let db = tables(3).await;
     let few = "SELECT * FROM f WHERE v = 777 AND g < 50 LIMIT 40";
-    let before = ask(&db, few).await.0.len();
+    let before = db.ask(few).await.0.len();
     for part in 3..12 {
         facts(&db.path(&format!("f/{part:03}.parquet")), part);
     }
     let all = computed(&db, "SELECT id, v FROM f WHERE v = 777 AND g < 50").await.len();
     assert!(before < 40 && before < all, "{before} of {all}");
-    assert_eq!(ask(&db, few).await.0.len(), all.min(40));
+    assert_eq!(db.ask(few).await.0.len(), all.min(40));
 
     let not_in = "SELECT * FROM f WHERE v < 500 AND k NOT IN (SELECT k FROM n) LIMIT 9";
-    assert_eq!(ask(&db, not_in).await.0.len(), 9);
+    assert_eq!(db.ask(not_in).await.0.len(), 9);
     names(&db.path("n/1.parquet"), 8..12);
-    let (rows, _) = ask(&db, not_in).await;
+    let (rows, _) = db.ask(not_in).await;
     assert!(rows.len() == 9 && rows.iter().all(|row| row.split('|').nth(1) == Some("12")), "{rows:?}");
 
     let enough = "SELECT id, v FROM f WHERE v < 900 LIMIT 5";
-    ask(&db, enough).await;
+    db.ask(enough).await;
     facts(&db.path("f/012.parquet"), 12);
-    assert_eq!(ask(&db, enough).await.1.reused, Reused::Partial, "{}", explained(&db, enough).await);
+    assert_eq!(db.ask(enough).await.1.reused, Reused::Partial, "{}", explained(&db, enough).await);
     // Of what is sorted or skipped, not just any rows.
     for sql in [
         "SELECT id, v FROM f WHERE g < 100 ORDER BY v, id LIMIT 5 OFFSET 3",
@@ -240,7 +240,7 @@ async fn what_does_not_merge() {
     ];
     let db = tables(4).await;
     holds_after(&db, &statements, || facts(&db.path("f/004.parquet"), 4)).await;
-    ask(&db, "SELECT k, array_agg(v), first_value(s) FROM f WHERE g = 5 GROUP BY k").await;
+    db.ask("SELECT k, array_agg(v), first_value(s) FROM f WHERE g = 5 GROUP BY k").await;
     facts(&db.path("f/005.parquet"), 5);
     let of_luck = "SELECT k, array_agg(v), first_value(s) FROM f WHERE g = 5 GROUP BY k";
     for sql in statements.into_iter().chain([of_luck]) {
@@ -321,6 +321,6 @@ async fn an_entry_of_other_extents() {
     facts(&db.path("f/003.parquet"), 3);
     std::fs::remove_file(db.path("f/001.parquet")).expect("it was there");
     for sql in [states, rows] {
-        assert_eq!(ask(&db, sql).await.0, computed(&db, sql).await, "{sql}");
+        assert_eq!(db.ask(sql).await.0, computed(&db, sql).await, "{sql}");
     }
 }
