@@ -30,6 +30,7 @@ fn day(path: &Path, day: i64) {
             ("name", Arc::new(StringArray::from_iter_values(rows.clone().map(|_| format!("2026-{day:03}"))))),
             ("user_id", numbers(|row| row * 7919 % 313)),
             ("v", numbers(|row| row * 104_729 % 1_000)),
+            ("w", numbers(|row| row % 11 - 5)),
             ("f", Arc::new(Float64Array::from_iter_values(floats))),
             ("n", Arc::new(nullable.collect::<Int64Array>())),
         ],
@@ -162,6 +163,10 @@ async fn what_statistics_do_not_tell() {
         // Not monotonic.
         "day % 4 >= {n} - 2",
         "abs(day - 4) <= {n}",
+        // True at both bounds, and false between them.
+        "abs(w) >= {n} - 3",
+        "v <> {n}",
+        "w * w > {n}",
         "day <> {n}",
         "NOT (day > {n})",
         "day IN (1, {n})",
@@ -219,6 +224,46 @@ async fn the_same_filter_twice() {
             check(&db, &sql).await;
         }
     }
+}
+
+/// A window on the side of a join that decides about the other's rows, and one beside a table that grows.
+#[tokio::test(flavor = "multi_thread")]
+async fn windows_in_joins() {
+    let db = days(0..6).await;
+    for day in [1, 3, 2] {
+        let from = at(day, 0);
+        for sql in [
+            format!("SELECT count(*) FROM u WHERE user_id NOT IN (SELECT user_id FROM c WHERE ts >= {from} AND v < 9)"),
+            format!("SELECT count(*) FROM u WHERE user_id IN (SELECT user_id FROM c WHERE ts >= {from} AND v < 9)"),
+            format!(
+                "SELECT count(*), count(c.v) FROM u LEFT JOIN c ON u.user_id = c.user_id AND c.v < 9 AND c.ts >= {from}"
+            ),
+            format!(
+                "SELECT count(*), count(c.v) FROM c RIGHT JOIN u ON u.user_id = c.user_id AND c.v < 9 AND c.ts >= {from}"
+            ),
+        ] {
+            check(&db, &sql).await;
+        }
+    }
+    // Larger than all days, so that reading what is there beside its new rows would pay.
+    let large = |file: &str, users: std::ops::Range<i64>| {
+        let numbers = |value: fn(i64) -> i64| Arc::new(Int64Array::from_iter_values(users.clone().map(value)));
+        files::parquet(
+            &db.path(file),
+            vec![("user_id", numbers(|user| user % 400_000)), ("x", numbers(|user| user * 7919 % 1_000_003))],
+        );
+    };
+    large("b/0.parquet", 0..400_000);
+    db.ok("CREATE EXTERNAL TABLE b STORED AS PARQUET LOCATION '{dir}/b/'").await;
+    let sql = format!(
+        "SELECT count(*), sum(b.x) FROM c JOIN b ON c.user_id = b.user_id WHERE c.ts >= {} AND c.v < 50",
+        at(2, 0)
+    );
+    for part in 1..4 {
+        check(&db, &sql).await;
+        large(&format!("b/{part}.parquet"), 400_000..400_313);
+    }
+    check(&db, &sql).await;
 }
 
 /// Days arrive, go, and are written anew while the window slides.

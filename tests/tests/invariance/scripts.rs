@@ -3,7 +3,7 @@
 //! `NECTARINE_INVARIANCE_SCRIPTS=all` runs all of them, or those whose name holds the word.
 
 use nectarine_tests::conformance::{Exceptions, run_invariant};
-use nectarine_tests::invariance::seed;
+use nectarine_tests::invariance::{roomy_runtime, seed};
 
 /// Scripts of every day.
 const EVERY_DAY: [&str; 3] = ["subquery.slt", "aggregates_topk.slt", "grouping.slt"];
