@@ -6,11 +6,15 @@
 //!              incremental   the query after the append
 //!              afresh        the same without reuse
 //!              alone         the same on the new file only, without reuse
+//!   sizes    a thousandth to half of the data, on tables that grow alone or together
+//!   bases    the same delta on small and large bases
 //! ```
 //!
 //! Keeps fair   same process, files and partitions. What one engine does after its answer ends before the next is asked.
 
+mod bases;
 mod growing;
+mod sizes;
 
 use std::path::Path;
 use std::time::Duration;
@@ -18,7 +22,9 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use nectarine_engine::ExtentCounts;
 
+pub(crate) use self::bases::{BaseFigures, growth};
 use self::growing::Growing;
+pub(crate) use self::sizes::{SizeFigures, SizedQuery};
 use crate::args::AppendArgs;
 use crate::compare::difference;
 use crate::timing::{Samples, geometric_mean};
@@ -47,6 +53,8 @@ pub(crate) struct Figures {
     pub(crate) args: AppendArgs,
     pub(crate) slices: Vec<SliceFigures>,
     pub(crate) delta: Vec<DeltaFigures>,
+    pub(crate) sizes: Vec<SizeFigures>,
+    pub(crate) bases: Vec<BaseFigures>,
 }
 
 /// Tables that arrive in slices.
@@ -103,12 +111,15 @@ pub(crate) async fn measure(args: &AppendArgs, folder: &Path) -> Result<Figures>
     let mut slices = vec![];
     let data = tokio::task::block_in_place(|| data::prepare(folder, args.scale, N_SLICES))?;
     let all: Vec<Table> = Table::ALL.into_iter().filter(|table| table.is_large()).collect();
-    for tables in [vec![Table::LineItem], vec![Table::LineItem, Table::Orders], all] {
-        slices.push(measure_slices(args, tables, Growing::new(&data)?).await?);
+    let settings = [vec![Table::LineItem], vec![Table::LineItem, Table::Orders], all];
+    for tables in &settings {
+        slices.push(measure_slices(args, tables.clone(), Growing::new(&data)?).await?);
     }
     let data = tokio::task::block_in_place(|| data::prepare(folder, args.scale, args.files))?;
     let delta = measure_delta(args, Growing::new(&data)?, Growing::new(&data)?).await?;
-    Ok(Figures { args: args.clone(), slices, delta })
+    let sizes = sizes::measure(args, folder, &settings).await?;
+    let bases = bases::measure(args, folder).await?;
+    Ok(Figures { args: args.clone(), slices, delta, sizes, bases })
 }
 
 async fn nectarine(growing: &Growing<'_>, keeping: Keeping) -> Result<Contender> {

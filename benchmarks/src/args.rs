@@ -37,6 +37,12 @@ pub(crate) enum Task {
     Append(AppendArgs),
     /// A window that slides over a click log by a day.
     Sliding(SlidingArgs),
+    /// Sums of floats, exact and fast.
+    Floats(FloatsArgs),
+    /// A click log that grows (Nectar's table 5, DryadInc's figure 6).
+    Clicks(ClicksArgs),
+    /// How fast states of groups merge.
+    Merging(MergingArgs),
     /// Programs that start from what an earlier one left (Nectar's table 4).
     Documents(DocumentsArgs),
     /// A query that is developed step by step, with tries that fail (Nectar's table 6).
@@ -66,6 +72,9 @@ pub(crate) struct Tasks {
     pub(crate) tpch: TpchArgs,
     pub(crate) append: AppendArgs,
     pub(crate) sliding: SlidingArgs,
+    pub(crate) floats: FloatsArgs,
+    pub(crate) clicks: ClicksArgs,
+    pub(crate) merging: MergingArgs,
     pub(crate) documents: DocumentsArgs,
     pub(crate) development: DevelopmentArgs,
     pub(crate) extents: ExtentsArgs,
@@ -79,10 +88,15 @@ impl Size {
         };
         let (tpch, extents) = (TpchArgs::default(), ExtentsArgs::default());
         let (append, sliding) = (AppendArgs::default(), SlidingArgs::default());
+        let floats = FloatsArgs::default();
+        let clicks = ClicksArgs::default();
         let (documents, development) = (DocumentsArgs::default(), DevelopmentArgs::default());
         Tasks {
             tpch: TpchArgs { scale: tpch.scale / f64::from(share), ..tpch },
             sliding: SlidingArgs { rows: sliding.rows / share, ..sliding },
+            floats: FloatsArgs { rows: floats.rows / share, ..floats },
+            clicks: ClicksArgs { rows: clicks.rows / share },
+            merging: MergingArgs::default(),
             append: AppendArgs { scale: append.scale / f64::from(share), ..append },
             documents: DocumentsArgs { count: documents.count / share, ..documents },
             development: DevelopmentArgs { objects: development.objects / u64::from(share), ..development },
@@ -138,6 +152,10 @@ pub(crate) struct AppendArgs {
     #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u16).range(6..))]
     pub(crate) files: u16,
 
+    /// How often each size of a delta is appended, each time on a new home.
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) rounds: u16,
+
     /// Which queries, such as 1,3,7..10,18..
     #[arg(long, default_value = "1..")]
     pub(crate) queries: QuerySet,
@@ -145,14 +163,14 @@ pub(crate) struct AppendArgs {
 
 impl Default for AppendArgs {
     fn default() -> Self {
-        Self { scale: 1.0, files: 100, queries: QuerySet::all() }
+        Self { scale: 1.0, files: 100, rounds: 3, queries: QuerySet::all() }
     }
 }
 
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct SlidingArgs {
     /// Clicks in a day; a tenth of it where the window is a year.
-    #[arg(long, default_value_t = 200_000, value_parser = clap::value_parser!(u32).range(10..))]
+    #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u32).range(240..))]
     pub(crate) rows: u32,
 
     /// How often the window moves on.
@@ -162,7 +180,54 @@ pub(crate) struct SlidingArgs {
 
 impl Default for SlidingArgs {
     fn default() -> Self {
-        Self { rows: 200_000, slides: 60 }
+        Self { rows: 1_000_000, slides: 60 }
+    }
+}
+
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct ClicksArgs {
+    /// Rows of the log in the end.
+    #[arg(long, default_value_t = 4_000_000, value_parser = clap::value_parser!(u32).range(1_000..))]
+    pub(crate) rows: u32,
+}
+
+impl Default for ClicksArgs {
+    fn default() -> Self {
+        Self { rows: 4_000_000 }
+    }
+}
+
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct MergingArgs {
+    /// How many groups.
+    #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(i64).range(1..100_000_000))]
+    pub(crate) groups: i64,
+
+    /// How often they are merged.
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) runs: u16,
+}
+
+impl Default for MergingArgs {
+    fn default() -> Self {
+        Self { groups: 1_000_000, runs: 5 }
+    }
+}
+
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct FloatsArgs {
+    /// Lines of orders.
+    #[arg(long, default_value_t = 6_000_000, value_parser = clap::value_parser!(u32).range(100..))]
+    pub(crate) rows: u32,
+
+    /// Pairs of runs per query.
+    #[arg(long, default_value_t = 15, value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) runs: u16,
+}
+
+impl Default for FloatsArgs {
+    fn default() -> Self {
+        Self { rows: 6_000_000, runs: 15 }
     }
 }
 
@@ -269,6 +334,9 @@ impl Default for DevelopmentArgs {
 pub(crate) struct KnownExtentsArgs {
     #[arg(long)]
     pub(crate) home: PathBuf,
+    /// The same query over a table of few extents.
+    #[arg(long)]
+    pub(crate) few: String,
     #[arg(long)]
     pub(crate) sql: String,
 }

@@ -33,6 +33,11 @@ pub(crate) const BYTES_PER_EXTENT_MAX: f64 = 4096.0;
 const EXTERNAL: &str = "external_extents";
 const MANAGED: &str = "managed_extents";
 
+/// Tables that have ten files of those, and their rows.
+const FEW_EXTERNAL: &str = "few_external_extents";
+const FEW_MANAGED: &str = "few_managed_extents";
+const N_FEW: u32 = 10;
+
 /// Planning is what is measured: a query that is answered without it says nothing.
 pub(crate) fn without_reuse() -> Result<Settings> {
     Ok(Settings::default().with("nectarine.reuse", "off")?)
@@ -86,9 +91,9 @@ pub(crate) async fn measure(args: &ExtentsArgs, folder: &Path) -> Result<Figures
     engine.shutdown().await;
     drop((session, engine));
 
-    external.reopened = reopen(&home, EXTERNAL, args.count)?;
+    external.reopened = reopen(&home, FEW_EXTERNAL, EXTERNAL, args.count)?;
     if let Some(managed) = &mut managed {
-        managed.reopened = reopen(&home, MANAGED, n_managed)?;
+        managed.reopened = reopen(&home, FEW_MANAGED, MANAGED, n_managed)?;
     }
     remove(folder)?;
     Ok(Figures { columns: args.columns, external, managed })
@@ -96,6 +101,12 @@ pub(crate) async fn measure(args: &ExtentsArgs, folder: &Path) -> Result<Figures
 
 async fn make_external(session: &Session, data: &Path) -> Result<Duration> {
     let location = format!("{}/", data.display()).replace('\'', "''");
+    timed(
+        session,
+        &format!("CREATE EXTERNAL TABLE {FEW_EXTERNAL} STORED AS PARQUET LOCATION '{location}00000?.parquet'"),
+    )
+    .await?;
+    timed(session, &format!("CREATE TABLE {FEW_MANAGED} AS SELECT * FROM {FEW_EXTERNAL}")).await?;
     timed(session, &format!("CREATE EXTERNAL TABLE {EXTERNAL} STORED AS PARQUET LOCATION '{location}'")).await
 }
 
@@ -181,8 +192,9 @@ async fn planning_times(session: &Session, query_ids: &[String]) -> Result<Sampl
     Ok(rows.iter().flat_map(|batch| batch.column(0).as_primitive::<Float64Type>().iter().flatten()).collect())
 }
 
-fn reopen(home: &Path, table: &str, n_extents: u32) -> Result<Reopened> {
-    let reopened = tokio::task::block_in_place(|| known::ask_child(home, &one_extent_sql(table, n_extents)))?;
+fn reopen(home: &Path, few: &str, table: &str, n_extents: u32) -> Result<Reopened> {
+    let (few, many) = (one_extent_sql(few, N_FEW), one_extent_sql(table, n_extents));
+    let reopened = tokio::task::block_in_place(|| known::ask_child(home, &few, &many))?;
     eprintln!("{table}: reopened in {:.1} ms", milliseconds(reopened.open));
     Ok(reopened)
 }

@@ -6,6 +6,9 @@
 //!   reuse       the 22 queries again and again
 //!   append      the 22 queries while tables grow
 //!   sliding     a window that slides by a day
+//!   floats      what exact sums of floats cost
+//!   clicks      a click log that grows
+//!   merging     how fast states merge
 //!   documents   programs that share a sub-computation
 //!   development a query that comes about step by step
 //!   extents     planning, memory and reopening with thousands of extents
@@ -24,12 +27,15 @@
 mod allocator;
 mod append;
 mod args;
+mod clicks;
 mod client;
 mod compare;
 mod development;
 mod documents;
 mod extents;
+mod floats;
 mod machine;
+mod merging;
 mod random;
 mod report;
 mod reuse;
@@ -86,11 +92,15 @@ async fn run(args: Args) -> Result<()> {
         Task::Reuse(tpch) => report.reuse(&reuse::measure(&tpch, &data).await?),
         Task::Append(append) => report.append(&append::measure(&append, &data).await?),
         Task::Sliding(sliding) => report.sliding(&sliding::measure(&sliding, &data).await?),
+        Task::Floats(floats) => report.floats(&floats::measure(&floats, &data).await?),
+        Task::Clicks(clicks) => report.clicks(&clicks::measure(&clicks, &data).await?),
+        Task::Merging(merging) => report.merging(&merging::measure(&merging).await?),
         Task::Documents(documents) => report.documents(&documents::measure(&documents, &data).await?),
         Task::Development(development) => report.development(&development::measure(&development, &data).await?),
         Task::Extents(extents) => report.extents(&extents::measure(&extents, &data).await?),
         Task::All { scale } => {
-            let Tasks { tpch, append, sliding, documents, development, extents } = scale.tasks();
+            let Tasks { tpch, append, sliding, floats, clicks, merging, documents, development, extents } =
+                scale.tasks();
             report.made_by(match scale {
                 Size::Small => "all --scale small",
                 Size::Full => "all --scale full",
@@ -101,6 +111,9 @@ async fn run(args: Args) -> Result<()> {
             report.reuse(&reuse::measure(&tpch, &data).await?);
             report.append(&append::measure(&append, &data).await?);
             report.sliding(&sliding::measure(&sliding, &data).await?);
+            report.floats(&floats::measure(&floats, &data).await?);
+            report.clicks(&clicks::measure(&clicks, &data).await?);
+            report.merging(&merging::measure(&merging).await?);
             report.documents(&documents::measure(&documents, &data).await?);
             report.development(&development::measure(&development, &data).await?);
             let parquet = DevelopmentArgs { format: SkyFormat::Parquet, ..development };

@@ -1,6 +1,8 @@
 //! [`Report`]: the figures as Markdown. All of them, whether they please or not.
 
 mod append;
+mod clicks;
+mod floats;
 mod sharing;
 
 use std::time::Duration;
@@ -220,8 +222,9 @@ impl Report {
         self.table(&["table", "what", "times", "min", "p50", "", "p95", ""], rows);
 
         self.line(&format!(
-            "Memory: what a new process on the same home grows by when its first query plans over the known extents, divided \
-             by their number; resident is the operating system's figure (with SQLite's share), live is what Rust code holds. \
+            "Memory: what a new process on the same home grows by when a query plans over the known extents for the first \
+             time, after the same query over ten extents, divided by their number; resident is the operating system's \
+             figure (with SQLite's share), live is what Rust code holds. \
              Target: at most {BYTES_PER_EXTENT_MAX:.0} bytes."
         ));
         self.line("");
@@ -281,12 +284,17 @@ impl Report {
 
     /// First column to the left, the others to the right where they are numbers: as Markdown wants it, `-:`.
     fn table<const N: usize>(&mut self, head: &[&str; N], rows: impl IntoIterator<Item = [String; N]>) {
-        let rows: Vec<[String; N]> = rows.into_iter().collect();
-        let is_number = |column: usize| {
-            !rows.is_empty() && rows.iter().all(|row| row[column].starts_with(|c: char| c.is_ascii_digit() || c == '-'))
-        };
+        self.rows(head, rows.into_iter().map(Vec::from));
+    }
+
+    /// A table of as many columns as its head has.
+    fn rows(&mut self, head: &[&str], rows: impl IntoIterator<Item = Vec<String>>) {
+        let rows: Vec<Vec<String>> = rows.into_iter().collect();
+        let begins_with_digit = |cell: &String| cell.starts_with(|c: char| c.is_ascii_digit() || c == '-');
+        let is_number =
+            |column: usize| !rows.is_empty() && rows.iter().all(|row| row.get(column).is_some_and(begins_with_digit));
         let rule: Vec<&str> =
-            (0..N).map(|column| if column > 0 && is_number(column) { "--:" } else { "---" }).collect();
+            (0..head.len()).map(|column| if column > 0 && is_number(column) { "--:" } else { "---" }).collect();
         self.line(&format!("| {} |", head.join(" | ")));
         self.line(&format!("|{}|", rule.join("|")));
         for row in &rows {

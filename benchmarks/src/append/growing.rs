@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use tempfile::TempDir;
 
-use crate::tpch::data::{Table, TpchData};
+use crate::tpch::data::{self, Table, TpchData};
 
 /// A folder that files of another one are linked into, in their order.
 pub(super) struct Growing<'a> {
@@ -42,6 +42,14 @@ impl<'a> Growing<'a> {
         }
         self.next.insert(table.name(), first + arriving.len());
         Ok(())
+    }
+
+    /// A piece of a table that is made now: one in `one_in` of all its rows.
+    pub(super) fn write(&mut self, table: Table, scale: f64, piece: u16, one_in: u16) -> Result<()> {
+        let number = self.next.entry(table.name()).or_default();
+        let path = self.data.folder().join(table.name()).join(format!("{:05}.parquet", *number));
+        *number += 1;
+        tokio::task::block_in_place(|| data::write_part(&path, table, scale, piece.into(), one_in.into()))
     }
 
     /// Passes over the next files of a table.

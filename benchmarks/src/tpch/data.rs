@@ -165,8 +165,7 @@ fn generate(folder: &Path, scale: f64, n_files: u16) -> Result<()> {
     let work = || -> Result<()> {
         while let Some((table, part, n_parts)) = next() {
             let path = folder.join(table.name()).join(format!("part-{}.parquet", part - 1));
-            write(&path, table.rows(scale, part, n_parts))
-                .with_context(|| format!("cannot write \"{}\"", path.display()))?;
+            write_part(&path, table, scale, part - 1, n_parts)?;
         }
         Ok(())
     };
@@ -177,6 +176,11 @@ fn generate(folder: &Path, scale: f64, n_files: u16) -> Result<()> {
             Err(panic) => std::panic::resume_unwind(panic),
         })
     })
+}
+
+/// One of `n_parts` parts of a table, counted from 0.
+pub(crate) fn write_part(path: &Path, table: Table, scale: f64, part: i32, n_parts: i32) -> Result<()> {
+    write(path, table.rows(scale, part + 1, n_parts)).with_context(|| format!("cannot write \"{}\"", path.display()))
 }
 
 fn write(path: &Path, rows: Box<dyn RecordBatchReader>) -> Result<()> {
