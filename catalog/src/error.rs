@@ -34,12 +34,24 @@ pub enum CatalogError {
         name: String,
     },
     /// DROP SCHEMA without CASCADE.
-    #[error("schema \"{name}\" is not empty: it holds {n_tables} tables")]
+    #[error("schema \"{name}\" is not empty: it holds {n_tables} table{}", if *n_tables == 1 { "" } else { "s" })]
     SchemaNotEmpty {
         /// The schema.
         name: String,
         /// How many tables and views are in it.
         n_tables: usize,
+    },
+    /// Something can not go, or be called otherwise, because others need it.
+    #[error("cannot {attempted} {what} \"{}\": {} depend{} on it", name.name, listed(dependants), if dependants.len() == 1 { "s" } else { "" })]
+    HasDependants {
+        /// `drop`, `rename`, `replace`.
+        attempted: &'static str,
+        /// `table`, `view`, `function`, ..
+        what: &'static str,
+        /// Which.
+        name: TableName,
+        /// Who needs it: what they are, and their names.
+        dependants: Vec<(&'static str, TableName)>,
     },
     /// The metadata was written by a newer Nectarine.
     #[error(
@@ -103,4 +115,10 @@ pub enum CatalogError {
         /// Path or URL.
         location: String,
     },
+}
+
+/// `materialized view "v", derived table "d"`.
+fn listed(dependants: &[(&'static str, TableName)]) -> String {
+    let each: Vec<String> = dependants.iter().map(|(what, name)| format!("{what} \"{}\"", name.name)).collect();
+    each.join(", ")
 }

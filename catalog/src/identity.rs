@@ -66,29 +66,65 @@ pub struct FileIdentity {
     pub version: Option<Arc<str>>,
 }
 
-impl FileIdentity {
-    /// Identity of a local file.
-    #[cfg(unix)]
-    pub fn of_local(location: Arc<str>, metadata: &Metadata) -> Self {
+/// What a file system says of a file.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Attributes {
+    size: u64,
+    mtime_ns: i64,
+    ctime_ns: i64,
+    inode: u64,
+    device: u64,
+}
+
+#[cfg(unix)]
+impl From<&Metadata> for Attributes {
+    fn from(metadata: &Metadata) -> Self {
         use std::os::unix::fs::MetadataExt;
-        let ns = |seconds: i64, ns: i64| seconds.saturating_mul(1_000_000_000).saturating_add(ns);
         Self {
-            location,
             size: metadata.size(),
-            mtime_ns: ns(metadata.mtime(), metadata.mtime_nsec()),
-            ctime_ns: ns(metadata.ctime(), metadata.ctime_nsec()),
+            mtime_ns: time_ns(metadata.mtime(), metadata.mtime_nsec()),
+            ctime_ns: time_ns(metadata.ctime(), metadata.ctime_nsec()),
             inode: metadata.ino(),
             device: metadata.dev(),
-            etag: None,
-            version: None,
         }
     }
+}
 
-    /// Identity of a local file.
-    #[cfg(not(unix))]
-    pub fn of_local(location: Arc<str>, metadata: &Metadata) -> Self {
+#[cfg(target_os = "linux")]
+impl From<&rustix::fs::Stat> for Attributes {
+    fn from(stat: &rustix::fs::Stat) -> Self {
+        Self {
+            size: stat.st_size.cast_unsigned(),
+            mtime_ns: time_ns(stat.st_mtime, stat.st_mtime_nsec as i64),
+            ctime_ns: time_ns(stat.st_ctime, stat.st_ctime_nsec as i64),
+            inode: stat.st_ino,
+            device: stat.st_dev,
+        }
+    }
+}
+
+#[cfg(unix)]
+fn time_ns(seconds: i64, ns: i64) -> i64 {
+    seconds.saturating_mul(1_000_000_000).saturating_add(ns)
+}
+
+#[cfg(not(unix))]
+impl From<&Metadata> for Attributes {
+    fn from(metadata: &Metadata) -> Self {
         let mtime_ns = metadata.modified().map_or(i64::MAX, system_time_ns);
-        Self { location, size: metadata.len(), mtime_ns, ctime_ns: 0, inode: 0, device: 0, etag: None, version: None }
+        Self { size: metadata.len(), mtime_ns, ctime_ns: 0, inode: 0, device: 0 }
+    }
+}
+
+impl FileIdentity {
+    /// Identity of a local file.
+    pub fn of_local(location: Arc<str>, metadata: &Metadata) -> Self {
+        Self::of_attributes(location, Attributes::from(metadata))
+    }
+
+    pub(crate) fn of_attributes(location: Arc<str>, attributes: Attributes) -> Self {
+        let Attributes { size, mtime_ns, ctime_ns, inode, device } = attributes;
+        Self { location, size, mtime_ns, ctime_ns, inode, device, etag: None, version: None }
     }
 
     /// Identity of an object.

@@ -5,6 +5,7 @@
 //!   object_stores where the bytes are
 //!   fingerprint   the stable 256-bit name of bytes and of descriptions
 //!   table         a named relation: managed or external stream of extents, or a view
+//!   named         programs kept by name: materialized views, derived tables, what depends on what
 //!   extent        an immutable piece of a stream
 //!   stats         what is known of an extent's columns, kept small
 //!   identity      how a file is recognised without reading it, and when that is not enough
@@ -27,7 +28,9 @@ mod identity;
 mod ids;
 mod listing;
 mod location;
+mod named;
 mod object_stores;
+mod pieces;
 pub mod stats;
 pub mod store;
 mod table;
@@ -35,8 +38,11 @@ mod text;
 mod tracker;
 
 pub use cache::{
-    AddedEntries, CacheChange, CacheChanges, CacheEntry, DESCRIPTION_BYTES_MAX, DroppedEntries, EntryInputs, EntryKind,
-    EntryPart, EntrySummary, Inquiry, LookupCount, ProgramRecord, Totals, UseCount, ViewCache,
+    AddedEntries, CacheChange, CacheChanges, CacheEntry, CacheLease, DESCRIPTION_BYTES_MAX, DataScope, DroppedEntries,
+    EntryInputs, EntryKind, EntryLineage, EntryPart, EntryProvenance, EntrySummary, EvictionNote, EvictionRecord,
+    EvictionTotals, ExtentPlace, InputLineage, InputProvenance, Inquiry, LookupCount, NamedText, NewEntry,
+    ProgramRecord, ProgramRun, ProgramSource, Publication, RelativeRecord, SpaceOutcome, SpaceRequest, StoredProgram,
+    Totals, UseCount, ViewCache, source_name,
 };
 pub use error::{CatalogError, Result};
 pub use extent::{ByteRange, Extent};
@@ -46,6 +52,7 @@ pub use identity::{Clock, FileIdentity, RACY_NS, SystemClock, content_fingerprin
 pub use ids::{QueryId, TableId};
 pub use listing::{ListedFile, infer_partition_columns, list, list_partitioned};
 pub use location::{Compression, FileKind, Location, looks_like_location, object_path};
+pub use named::{DerivedTable, Frozen, FrozenRelation, FrozenStream, MaterializedView, depends_on};
 pub use object_stores::{ObjectStores, SteadyStore, is_store_option, plain_location, store_url};
 pub use table::{ColumnDefault, ExternalSource, FileFormatKind, Function, TableDef, TableKind, TableName};
 pub use tracker::{Description, ExtentReader, ExtentTracker, table_key};

@@ -187,6 +187,40 @@ impl Location {
         FileKind::of(self.text.rsplit('/').next().unwrap_or(&self.text))
     }
 
+    /// Whether it names this file, given by its full URL: the file itself, or one below the folder, or one that the glob
+    /// names. Asks nobody: the file need not be there any more.
+    pub fn names_file(&self, url: &str) -> bool {
+        let Some(rest) = url.strip_prefix(self.store.as_str()) else { return false };
+        let Some(path) = decode_percent(rest) else { return false };
+        let components: Vec<&str> = path.split('/').filter(|component| !component.is_empty()).collect();
+        if let Some(glob) = &self.glob {
+            return glob.matches(&components) != Matched::No;
+        }
+        let fixed = match &self.place {
+            Place::Local(path) => path.display().to_string(),
+            Place::Remote(path) => path.to_string(),
+        };
+        let mut fixed = fixed.split('/').filter(|component| !component.is_empty());
+        let mut components = components.into_iter();
+        fixed.all(|component| components.next() == Some(component))
+    }
+
+    /// What the full URLs of all files begin with that it names.
+    pub fn url_beginning(&self) -> String {
+        let fixed = match &self.place {
+            Place::Local(path) => path.display().to_string(),
+            Place::Remote(path) => path.to_string(),
+        };
+        let mut url = self.store.to_string();
+        for component in fixed.split('/').filter(|component| !component.is_empty()) {
+            if !url.ends_with('/') {
+                url.push('/');
+            }
+            push_encoded(&mut url, component);
+        }
+        url
+    }
+
     pub(crate) fn place(&self) -> &Place {
         &self.place
     }
@@ -301,6 +335,30 @@ mod tests {
         }
         for text in ["x.csv", "/d/{a}.csv", "s3://bucket/%2A"] {
             assert!(!parse(text).is_glob(), "{text}");
+        }
+    }
+
+    #[test]
+    fn files_are_named_by_letters_alone() {
+        for (text, named, others) in [
+            (
+                "/d/a b.csv",
+                vec!["file:///d/a%20b.csv"],
+                vec!["file:///d/a", "file:///d/a%20b.csv2", "s3://d/a%20b.csv"],
+            ),
+            ("/d/", vec!["file:///d/x", "file:///d/e/y"], vec!["file:///da/x", "file:///"]),
+            ("/d/*.csv", vec!["file:///d/x.csv"], vec!["file:///d/x.json", "file:///e/x.csv"]),
+            ("s3://b/p/**/x.csv", vec!["s3://b/p/x.csv", "s3://b/p/q/x.csv"], vec!["s3://c/p/x.csv", "s3://b/x.csv"]),
+            ("s3://b", vec!["s3://b/x"], vec!["s3://bb/x"]),
+        ] {
+            let location = parse(text);
+            for url in named {
+                assert!(location.names_file(url), "{text} {url}");
+                assert!(url.starts_with(&location.url_beginning()), "{text} {url} {}", location.url_beginning());
+            }
+            for url in others {
+                assert!(!location.names_file(url), "{text} {url}");
+            }
         }
     }
 

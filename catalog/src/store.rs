@@ -22,7 +22,9 @@ use async_trait::async_trait;
 pub use self::memory::MemoryStore;
 pub use self::sqlite::SqliteStore;
 use crate::cache::{
-    AddedEntries, CacheChange, CacheChanges, CacheEntry, DroppedEntries, LookupCount, ProgramRecord, UseCount,
+    AddedEntries, CacheChange, CacheChanges, CacheEntry, CacheLease, DataScope, DroppedEntries, EntryProvenance,
+    EvictionNote, EvictionRecord, EvictionTotals, LookupCount, NewEntry, ProgramRecord, ProgramRun, Publication,
+    RelativeRecord, SpaceOutcome, SpaceRequest, StoredProgram, UseCount,
 };
 use crate::{CatalogError, Extent, Fingerprint, Function, QueryId, Result, TableDef, TableId, TableName};
 
@@ -38,19 +40,27 @@ pub trait MetadataStore: fmt::Debug + Send + Sync {
     async fn schemas(&self) -> Result<Vec<String>>;
     /// Fails with `AlreadyExists`.
     async fn create_schema(&self, name: &str) -> Result<()>;
-    /// Fails with `NotFound`, or `SchemaNotEmpty` unless `cascade`; returns the tables that went with it.
+    /// Fails with `NotFound`, or `SchemaNotEmpty` unless `cascade`; returns the tables that went with it, those of other
+    /// schemas that depended on them included.
     async fn drop_schema(&self, name: &str, cascade: bool) -> Result<Vec<TableDef>>;
 
     /// All tables and views, sorted by name.
     async fn tables(&self) -> Result<Vec<TableDef>>;
     /// Adds a table together with its first extents. With `replace`, one of the same name is dropped in the same
-    /// transaction and returned; without, `AlreadyExists`. `NotFound` if the schema does not exist.
+    /// transaction and returned; without, `AlreadyExists`. `NotFound` if the schema does not exist. `HasDependants` if a
+    /// derived table needs the extents of the one that would be replaced (one of the same id stays what it was);
+    /// `TableNotFound` if the new one stands on something that is gone.
     async fn create_table(&self, table: &TableDef, extents: &[Extent], replace: bool) -> Result<Option<TableDef>>;
-    /// Forgets a table and its extents; `TableNotFound` if it is gone. What is known of an external location's files
-    /// stays: it belongs to the location, which another table may read too.
-    async fn drop_table(&self, id: TableId) -> Result<()>;
+    /// Forgets tables and their extents, all or none; `TableNotFound` if one is gone. What is known of an external
+    /// location's files stays: it belongs to the location, which another table may read too. With `cascade` everything
+    /// that depends on them goes as well; without, that is `HasDependants`. Returns all that went.
+    async fn drop_tables(&self, ids: &[TableId], cascade: bool) -> Result<Vec<TableDef>>;
+    /// The same for one table on which nothing depends.
+    async fn drop_table(&self, id: TableId) -> Result<()> {
+        self.drop_tables(&[id], false).await.map(drop)
+    }
     /// Gives a table another name; `AlreadyExists` if taken, `NotFound` if the schema does not exist, `TableNotFound`
-    /// if the table is gone.
+    /// if the table is gone, `HasDependants` if a materialized view knows it by its name.
     async fn rename_table(&self, id: TableId, name: &TableName) -> Result<()>;
 
     /// The extents of a managed table, in order; none for other tables. `TableNotFound` if it was dropped, so that a
@@ -71,8 +81,9 @@ pub trait MetadataStore: fmt::Debug + Send + Sync {
     async fn functions(&self) -> Result<Vec<Function>>;
     /// With `replace`, one of the same name is replaced; without, `AlreadyExists`.
     async fn create_function(&self, function: &Function, replace: bool) -> Result<()>;
-    /// `NotFound` if there is none.
-    async fn drop_function(&self, name: &str) -> Result<()>;
+    /// `NotFound` if there is none. With `cascade` the materialized views that call it go as well, and are returned;
+    /// without, that is `HasDependants`.
+    async fn drop_function(&self, name: &str, cascade: bool) -> Result<Vec<TableDef>>;
 
     /// Writes statements' records (insert or replace by id), with their look-ups, and keeps the newest `keep` of them.
     async fn log_queries(&self, queries: &[QueryRecord], keep: usize) -> Result<()>;
@@ -93,7 +104,18 @@ pub trait MetadataStore: fmt::Debug + Send + Sync {
     /// Publishes entries, with their programs, all at once. One whose key is there (or came earlier in the same call) is
     /// passed over, unless the record that is there cannot be read: that one is replaced. A program's record is kept, or
     /// replaced if its encoding is another: a fingerprint has one encoding.
-    async fn add_cache_entries(&self, entries: &[(CacheEntry, ProgramRecord)]) -> Result<AddedEntries>;
+    async fn add_cache_entries(&self, entries: &[(CacheEntry, ProgramRecord)]) -> Result<AddedEntries> {
+        let new = |(entry, program): &(CacheEntry, ProgramRecord)| NewEntry {
+            entry: entry.clone(),
+            program: program.clone(),
+            lineage: None,
+        };
+        let entries = entries.iter().map(new).collect();
+        self.publish(&Publication { entries, ..Publication::default() }).await
+    }
+    /// The same with what the entries were made of, and the statement that made them. Nothing is added if something was
+    /// purged since the statement began.
+    async fn publish(&self, publication: &Publication) -> Result<AddedEntries>;
     /// Drops those entries that are there and remembers the newest `remember` drops of all. Programs stay.
     async fn drop_cache_entries(&self, keys: &[Fingerprint], remember: usize) -> Result<DroppedEntries>;
     /// A whole entry; `Damaged` if it cannot be read.
@@ -123,6 +145,58 @@ pub trait MetadataStore: fmt::Debug + Send + Sync {
     ) -> Result<Option<i64>>;
     /// Visits all look-ups that are written down; what cannot be read is left out.
     async fn cache_lookups(&self, visit: &mut (dyn FnMut(LookupCount) + Send)) -> Result<()>;
+    /// Writes down which rows programs give. What is known of a program stays; about `keep` programs do, the youngest.
+    async fn save_relatives(&self, relatives: &[RelativeRecord], keep: usize) -> Result<()>;
+    /// The youngest `limit` programs that were written down after `after`, which is what an earlier call returned, or 0; the
+    /// oldest of them first. What cannot be read is left out.
+    async fn relatives(&self, after: i64, limit: usize) -> Result<(i64, Vec<RelativeRecord>)>;
+
+    /// Writes down runs of programs; a program and its source that are there stay as they are, and so for ever.
+    async fn save_program_runs(&self, runs: &[ProgramRun]) -> Result<()>;
+    /// How a program came to be, by the name of its source.
+    async fn program_source(&self, source: &Fingerprint) -> Result<Option<StoredProgram>>;
+    /// The first `limit` programs that ran, after a source, or of all, in the order of their sources' names. Those that
+    /// cannot be read are left out; the pages are over when one is empty.
+    async fn program_sources(&self, after: Option<&Fingerprint>, limit: usize) -> Result<Vec<StoredProgram>>;
+    /// What these entries were made of, in this order; those that are not there are left out.
+    async fn provenance(&self, keys: &[Fingerprint]) -> Result<Vec<EntryProvenance>>;
+    /// Entries that were made from something in the scope, or from entries that were; sorted.
+    async fn dependants(&self, scope: &DataScope) -> Result<Vec<Fingerprint>>;
+    /// Drops all dependants of the scope, as [`Self::drop_cache_entries`] does. Statements that began before this publish
+    /// nothing any more.
+    async fn purge(&self, scope: &DataScope, remember: usize) -> Result<DroppedEntries>;
+    /// As [`Self::drop_cache_entries`], and writes down why in the same transaction; see [`Self::evictions`].
+    async fn evict_cache_entries(
+        &self,
+        keys: &[Fingerprint],
+        remember: usize,
+        note: &EvictionNote<'_>,
+    ) -> Result<DroppedEntries>;
+    /// What was evicted, the newest first, at most `limit`. An entry that is added again is written down as remade. What
+    /// cannot be read is left out.
+    async fn evictions(&self, limit: usize) -> Result<Vec<EvictionRecord>>;
+    /// What all evictions ever came to.
+    async fn eviction_totals(&self) -> Result<EvictionTotals>;
+    /// Sets room aside, if what entries and all leases come to stays within the budget; replaces the holder's lease.
+    async fn reserve_cache_space(&self, request: &SpaceRequest) -> Result<SpaceOutcome>;
+    /// Replaces the holder's lease, whatever the budget.
+    async fn save_cache_lease(&self, lease: &CacheLease) -> Result<()>;
+    /// Forgets a holder; nothing happens if there is none.
+    async fn drop_cache_lease(&self, holder: &str) -> Result<()>;
+    /// All leases, sorted by holder.
+    async fn cache_leases(&self) -> Result<Vec<CacheLease>>;
+    /// Files that entries have, with the entry, from one location (included) to another (excluded), byte by byte; in no
+    /// order.
+    async fn cache_locations(&self, from: &str, to: &str) -> Result<Vec<(String, Fingerprint)>>;
+    /// Looks at the first `limit` lists of extents after one, or of all, in the order of their names: the last of them,
+    /// and those that no entry has.
+    async fn unused_cache_inputs(
+        &self,
+        after: Option<&Fingerprint>,
+        limit: usize,
+    ) -> Result<(Option<Fingerprint>, Vec<Fingerprint>)>;
+    /// Deletes those of the lists that no entry has; how many.
+    async fn drop_cache_inputs(&self, inputs: &[Fingerprint]) -> Result<usize>;
 
     /// Waits for everything committed to be safe and closes the store; later calls fail.
     async fn close(&self);
@@ -135,6 +209,8 @@ pub struct Versions {
     pub catalog: i64,
     /// Grows with every committed change of cache entries, uses included.
     pub cache: i64,
+    /// Grows with every purge; see [`Publication::purges`].
+    pub purges: i64,
 }
 
 /// A file, or a range of one, of an external table as it was last seen.

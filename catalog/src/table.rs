@@ -6,10 +6,10 @@ use std::fmt;
 use arrow::datatypes::SchemaRef;
 use serde::{Deserialize, Serialize};
 
-use crate::TableId;
+use crate::{DerivedTable, MaterializedView, TableId};
 
 /// Schema and name, both as they are compared: exactly.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct TableName {
     /// The schema it lives in.
     pub schema: String,
@@ -80,6 +80,40 @@ pub enum TableKind {
         /// The schema that its unqualified names belong to.
         default_schema: String,
     },
+    /// A program kept by name: a query whose result is kept.
+    MaterializedView(MaterializedView),
+    /// A program on the extents of one moment.
+    Derived(Box<DerivedTable>),
+}
+
+impl TableKind {
+    /// What people call it.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Managed { .. } | Self::External(_) => "table",
+            Self::View { .. } => "view",
+            Self::MaterializedView(_) => "materialized view",
+            Self::Derived(_) => "derived table",
+        }
+    }
+
+    /// The text and the schema of names of what is planned afresh at each use.
+    pub fn as_view(&self) -> Option<(&str, &str)> {
+        match self {
+            Self::View { query, default_schema } => Some((query, default_schema)),
+            Self::MaterializedView(view) => Some((&view.query, &view.default_schema)),
+            Self::Managed { .. } | Self::External(_) | Self::Derived(_) => None,
+        }
+    }
+
+    /// The format of its files, if it has files of its own, written by Nectarine.
+    pub fn own_files(&self) -> Option<FileFormatKind> {
+        match self {
+            Self::Managed { format } => Some(*format),
+            Self::Derived(derived) => derived.pinned,
+            Self::External(_) | Self::View { .. } | Self::MaterializedView(_) => None,
+        }
+    }
 }
 
 /// Files that others write.
@@ -151,7 +185,7 @@ impl fmt::Display for FileFormatKind {
 }
 
 /// A function written in SQL.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Function {
     /// Name, as it is compared.
     pub name: String,

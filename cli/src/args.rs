@@ -89,10 +89,33 @@ pub(crate) enum CacheTask {
     },
     /// Delete all
     Clear,
-    /// Say how many there are and what they saved
+    /// Say how many there are, what they saved, and how much room there is
     Stats,
-    /// Read all of them and say which are missing or damaged
+    /// Remove files that no result needs, and say what went; happens by itself now and then
+    Collect,
+    /// Read all of them and say which are missing or damaged (the statement VERIFY computes them anew and compares)
     Verify,
+    /// Run queries for what they leave in the cache, and say what was there and what was made
+    Warm(WarmArgs),
+    /// Show what one was made of, or all of them: other results, tables, files
+    Provenance {
+        /// For Graphviz
+        #[arg(long)]
+        dot: bool,
+        /// Its fingerprint, or the beginning of it
+        fingerprint: Option<String>,
+    },
+}
+
+#[derive(ClapArgs, Debug)]
+pub(crate) struct WarmArgs {
+    /// Run these queries, separated by ';'; may be repeated
+    #[arg(short, long, value_name = "SQL", required_unless_present = "file")]
+    pub(crate) command: Vec<String>,
+
+    /// Run the queries in this file ('-' is standard input); may be repeated
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) file: Vec<PathBuf>,
 }
 
 #[derive(ClapArgs, Debug)]

@@ -1,6 +1,10 @@
 //! `nectarine cache`: looking after cached results.
 
-use nectarine_engine::Engine;
+mod warm;
+
+use std::io::Write;
+
+use nectarine_engine::{CacheStats, Collected, Engine};
 
 use crate::args::CacheTask;
 use crate::exec::{Flow, Shell};
@@ -61,13 +65,63 @@ fn carry_out(shell: &mut Shell, engine: &Engine, task: &CacheTask) -> Result<()>
                 }
             }
         }
+        CacheTask::Warm(args) => warm::warm(shell, args),
+        CacheTask::Provenance { dot: false, fingerprint } => {
+            let sql = match fingerprint {
+                Some(beginning) => {
+                    let key = runtime.block_on(cache.find(beginning)).map_err(failed)?;
+                    format!("EXPLAIN PROVENANCE ENTRY '{key}'")
+                }
+                None => "EXPLAIN PROVENANCE ALL".to_owned(),
+            };
+            shell.print_answer(&sql, &view, None).map(|_| ())
+        }
+        CacheTask::Provenance { dot: true, fingerprint } => {
+            let key = match fingerprint {
+                Some(beginning) => Some(runtime.block_on(cache.find(beginning)).map_err(failed)?),
+                None => None,
+            };
+            let text = runtime.block_on(cache.provenance_dot(key)).map_err(failed)?;
+            shell.output.write_all(text.as_bytes())?;
+            Ok(shell.output.flush()?)
+        }
         CacheTask::Stats => {
-            let sql = "SELECT count(*) AS results, coalesce(sum(bytes), 0) AS bytes, coalesce(sum(uses), 0) AS uses, \
-                       round(coalesce(sum(cost_ms), 0) / 1000, 1) AS computed_in_s, \
-                       round(coalesce(sum(saved_ms), 0) / 1000, 1) AS saved_s FROM system.cache_entries";
-            shell.print_answer(sql, &view, None).map(|_| ())
+            let CacheStats { budget, reserved, evicted, evicted_bytes, .. } =
+                runtime.block_on(cache.stats()).map_err(failed)?;
+            let sql = format!(
+                "SELECT count(*) AS results, coalesce(sum(bytes), 0) AS bytes, coalesce(sum(uses), 0) AS uses, \
+                 round(coalesce(sum(cost_ms), 0) / 1000, 1) AS computed_in_s, \
+                 round(coalesce(sum(saved_ms), 0) / 1000, 1) AS saved_s, {budget} AS budget, {reserved} AS reserved, \
+                 {evicted} AS evicted, {evicted_bytes} AS evicted_bytes FROM system.cache_entries"
+            );
+            shell.print_answer(&sql, &view, None).map(|_| ())
+        }
+        CacheTask::Collect => {
+            let collected = runtime.block_on(cache.collect()).map_err(failed)?;
+            shell.terminal.say(&told(&collected));
+            Ok(())
         }
     }
+}
+
+fn told(collected: &Collected) -> String {
+    let Collected { parts, unfinished, foreign, bytes, entries, lists, processes } = collected;
+    let kinds = [(parts, "that no result has"), (unfinished, "unfinished"), (foreign, "that no computation made")];
+    let n_files: usize = kinds.iter().map(|(n, _)| **n).sum();
+    let named: Vec<_> = kinds.iter().filter(|(n, _)| **n > 0).map(|(n, what)| format!("{n} {what}")).collect();
+    let mut told = match n_files {
+        0 => "removed no files".to_owned(),
+        n => format!("removed {n} files of {bytes} bytes ({})", named.join(", ")),
+    };
+    let others = [
+        (entries, "results whose files are gone"),
+        (lists, "lists of extents that no result has"),
+        (processes, "leases of processes that died"),
+    ];
+    for (n, what) in others.into_iter().filter(|(n, _)| **n > 0) {
+        told.push_str(&format!(", {n} {what}"));
+    }
+    told
 }
 
 fn counted(n: usize) -> String {

@@ -58,6 +58,8 @@ pub(crate) struct Shell {
     pub(crate) verbose: bool,
     /// The last statement, for `\g`, `\e` and `\watch`.
     pub(crate) last: Option<String>,
+    /// Markdown was written: the next table needs an empty line before it, or it would be more rows of the last one.
+    has_markdown: bool,
     depth: usize,
 }
 
@@ -108,6 +110,7 @@ impl Shell {
             keep_going: false,
             verbose: false,
             last: None,
+            has_markdown: false,
             depth: 0,
         }
     }
@@ -250,7 +253,7 @@ impl Shell {
         let runtime = self.runtime.clone();
         runtime.block_on(async {
             let mut running = running;
-            let mut live = Live::new(false);
+            let mut live = Live::new(None);
             while let Some(event) = running.next(&mut self.interrupt, &mut live, false, sql).await? {
                 if let Event::Batch(batch) = event {
                     batches.push(batch);
@@ -307,7 +310,7 @@ impl Shell {
         view: &View,
         title: Option<&str>,
     ) -> Result<Summary> {
-        let mut live = Live::new(self.terminal.stderr);
+        let mut live = Live::new(self.terminal.draws().then_some(self.terminal));
         let mut sink: Option<Box<dyn Sink>> = None;
         let mut summary = Summary { rows: 0, tag: None, elapsed: Duration::ZERO, receipt: Receipt::default() };
         let mut written = None;
@@ -320,7 +323,13 @@ impl Shell {
                     live.hide();
                     notices.iter().for_each(|notice| report_notice(&self.terminal, notice));
                     match kind {
-                        AnswerKind::Rows => sink = Some(print::sink(view, schema, title)),
+                        AnswerKind::Rows => {
+                            let is_markdown = view.format == Format::Markdown;
+                            if is_markdown && std::mem::replace(&mut self.has_markdown, true) {
+                                writeln!(self.output)?;
+                            }
+                            sink = Some(print::sink(view, schema, title));
+                        }
                         AnswerKind::Command { tag } => summary.tag = Some(tag),
                         AnswerKind::Written { tag } => written = Some(tag),
                     }

@@ -1,10 +1,11 @@
 //! [`Live`]: one line on stderr that shows how far a long statement is, and vanishes when it is done.
 
+use std::io::Write;
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use nectarine_engine::ProgressSnapshot;
 
+use crate::terminal::Terminal;
 use crate::units;
 
 /// A statement this quick needs no line.
@@ -13,38 +14,43 @@ const QUIET: Duration = Duration::from_millis(500);
 /// How often the line changes.
 pub(crate) const PERIOD: Duration = Duration::from_millis(100);
 
+/// What turns while the statement runs.
+const SPINNER: [char; 8] = ['⠋', '⠙', '⠸', '⠴', '⠦', '⠇', '⠏', '⠹'];
+
+/// To the beginning of the line, and nothing behind it. The line is never filled to its end: what the terminal echoes for
+/// Ctrl-C then stands on it and goes with it.
+const CLEAR: &str = "\r\x1b[2K";
+
 /// The line, visible or not.
 pub(crate) struct Live {
-    bar: Option<ProgressBar>,
-    enabled: bool,
+    terminal: Option<Terminal>,
+    /// How often it was drawn since it was last taken away.
+    n_drawn: usize,
 }
 
 impl Live {
-    pub(crate) fn new(enabled: bool) -> Self {
-        Self { bar: None, enabled }
+    /// Nothing is shown without a terminal.
+    pub(crate) fn new(terminal: Option<Terminal>) -> Self {
+        Self { terminal, n_drawn: 0 }
     }
 
     /// Shows the statement as it is now.
     pub(crate) fn show(&mut self, now: &ProgressSnapshot) {
-        if !self.enabled || now.elapsed < QUIET {
+        let Some(terminal) = &self.terminal else { return };
+        if now.elapsed < QUIET {
             return;
         }
-        let bar = self.bar.get_or_insert_with(|| {
-            let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-            // Not `wide_msg`: a line filled to its end wraps when the terminal echoes ^C, and could not be taken away.
-            if let Ok(style) = ProgressStyle::with_template("{spinner} {msg}") {
-                bar.set_style(style);
-            }
-            bar
-        });
-        bar.set_message(describe(now));
-        bar.tick();
+        let room = terminal.size().map_or(80, |(columns, _)| columns).saturating_sub(6);
+        let text: String = describe(now).chars().take(room).collect();
+        draw(&format!("{CLEAR}{} {text}", SPINNER[self.n_drawn % SPINNER.len()]));
+        self.n_drawn += 1;
     }
 
     /// Takes the line away, so that something else can be written.
     pub(crate) fn hide(&mut self) {
-        if let Some(bar) = self.bar.take() {
-            bar.finish_and_clear();
+        if self.n_drawn > 0 {
+            draw(CLEAR);
+            self.n_drawn = 0;
         }
     }
 }
@@ -53,6 +59,12 @@ impl Drop for Live {
     fn drop(&mut self) {
         self.hide();
     }
+}
+
+/// A reader who went away is no reason to stop.
+fn draw(text: &str) {
+    let mut stderr = std::io::stderr().lock();
+    let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush());
 }
 
 /// `42 %, 12 of 30 files, 1.2 M rows, 310 MB/s, 3.20 s, 4.00 s to go`.

@@ -77,6 +77,11 @@ impl Terminal {
         self.color && self.stdout
     }
 
+    /// Whether a line on stderr can be drawn again and again.
+    pub(crate) fn draws(&self) -> bool {
+        self.stderr && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
+    }
+
     /// One line to stderr. A reader who went away is no reason to stop.
     pub(crate) fn say(&self, line: &str) {
         let mut stderr = std::io::stderr().lock();

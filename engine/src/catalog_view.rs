@@ -34,6 +34,16 @@ pub(crate) struct CatalogView {
 }
 
 impl CatalogView {
+    /// What there was at an earlier moment, as far as somebody needs it.
+    pub(crate) fn frozen(
+        version: i64,
+        schemas: Vec<String>,
+        tables: BTreeMap<TableName, Arc<TableDef>>,
+        functions: Vec<Function>,
+    ) -> Self {
+        Self { version, schemas, tables, functions, planned: OnceCell::new() }
+    }
+
     /// The functions, ready to be called.
     pub(crate) async fn functions(&self, template: &SessionState) -> &[Arc<ScalarUDF>] {
         self.planned.get_or_init(|| plan_functions(&self.functions, template)).await
@@ -92,6 +102,8 @@ pub(crate) struct CatalogCache {
     folder: PathBuf,
     view: Mutex<Arc<CatalogView>>,
     extents: Mutex<HashMap<TableId, Pinned>>,
+    /// Those that derived tables hold, which never change.
+    frozen: Mutex<HashMap<TableId, Arc<[Arc<Extent>]>>>,
 }
 
 impl CatalogCache {
@@ -99,12 +111,22 @@ impl CatalogCache {
     pub(crate) fn new(store: Arc<dyn MetadataStore>, folder: PathBuf) -> Self {
         // No committed version is negative, so the first statement loads.
         let none = CatalogView { version: -1, ..CatalogView::default() };
-        Self { store, folder, view: Mutex::new(Arc::new(none)), extents: Mutex::default() }
+        let view = Mutex::new(Arc::new(none));
+        Self { store, folder, view, extents: Mutex::default(), frozen: Mutex::default() }
     }
 
     /// What is committed now.
     pub(crate) async fn view(&self) -> Result<Arc<CatalogView>> {
-        let version = self.store.catalog_version().await?;
+        self.view_at(self.store.catalog_version().await?).await
+    }
+
+    /// What is committed now, and how many purges there were before.
+    pub(crate) async fn view_and_purges(&self) -> Result<(Arc<CatalogView>, i64)> {
+        let versions = self.store.versions().await?;
+        Ok((self.view_at(versions.catalog).await?, versions.purges))
+    }
+
+    async fn view_at(&self, version: i64) -> Result<Arc<CatalogView>> {
         let known = Arc::clone(&self.view.lock());
         if known.version == version {
             return Ok(known);
@@ -115,9 +137,22 @@ impl CatalogCache {
         let functions = self.store.functions().await?;
         let tables = tables.into_iter().map(|table| (table.name.clone(), Arc::new(table))).collect();
         let view = Arc::new(CatalogView { version, schemas, tables, functions, planned: OnceCell::new() });
-        self.extents.lock().retain(|id, _| view.tables.values().any(|table| table.id == *id));
+        let is_there = |id: &TableId| view.tables.values().any(|table| table.id == *id);
+        self.extents.lock().retain(|id, _| is_there(id));
+        self.frozen.lock().retain(|id, _| is_there(id));
         *self.view.lock() = Arc::clone(&view);
         Ok(view)
+    }
+
+    /// The extents that a derived table holds.
+    pub(crate) async fn frozen_extents(&self, id: TableId) -> Result<Arc<[Arc<Extent>]>> {
+        let known = self.frozen.lock().get(&id).cloned();
+        if let Some(extents) = known {
+            return Ok(extents);
+        }
+        let extents: Arc<[Arc<Extent>]> = self.store.extents(id).await?.into_iter().map(Arc::new).collect();
+        self.frozen.lock().insert(id, Arc::clone(&extents));
+        Ok(extents)
     }
 
     /// The extents of a managed table, as of now.
@@ -146,7 +181,7 @@ impl CatalogCache {
 }
 
 /// The extent where it is now: its home may have been moved, or copied, since it was written.
-fn here(mut extent: Extent, folder: &Path) -> Extent {
+pub(crate) fn here(mut extent: Extent, folder: &Path) -> Extent {
     let name = extent.location.rsplit('/').next().unwrap_or_default();
     if let Ok(location) = Url::from_file_path(folder.join(name))
         && location.as_str() != &*extent.location

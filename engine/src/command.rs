@@ -15,6 +15,7 @@ use datafusion::logical_expr::{DdlStatement, LogicalPlan, Statement as PlanState
 use datafusion::physical_plan::{EmptyRecordBatchStream, execute_stream};
 use datafusion::prelude::SessionContext;
 use datafusion::sql::parser::Statement as DFStatement;
+use futures::StreamExt;
 use nectarine_catalog::{Fingerprint, TableKind};
 use nectarine_planner::reuse::Findings;
 use nectarine_planner::sql::Statement;
@@ -23,12 +24,13 @@ use sqlparser::ast;
 use crate::engine::options;
 use crate::progress::Progress;
 use crate::record::Record;
-use crate::reuse::{self, ReceiptSlot, StatementReuse};
-use crate::rows::{Ending, RecordedStream, Remember};
+use crate::reuse::{self, Keeping, ReceiptSlot, StatementReuse};
+use crate::rows::{Ending, Plain, RecordedStream, Remember};
 use crate::session::Session;
 use crate::statement::{Planning, StatementCatalog};
 use crate::{
-    Answer, AnswerKind, EngineError, ErrorKind, Notice, Result, copy_from, copy_to, ddl, settings, show, system,
+    Answer, AnswerKind, EngineError, ErrorKind, Notice, Result, copy_from, copy_to, ddl, provenance, settings, show,
+    system,
 };
 
 /// One statement and what it runs with.
@@ -55,11 +57,18 @@ impl StatementRun<'_> {
             }
             Statement::CreateView(create) => ddl::create_view(self, *create).await,
             Statement::CreateFunction(create) => ddl::create_function(self, *create).await,
+            Statement::Refresh(name) => ddl::refresh(self, name).await,
+            Statement::CreateDerived(create) => ddl::create_derived(self, *create).await,
+            Statement::PinDerived(pin) => ddl::pin_derived(self, pin).await,
+            Statement::Drop(drop) => ddl::drop(self, drop).await,
             Statement::DropFunction(drop) => ddl::drop_function(self, drop).await,
             Statement::AlterTableRename(rename) => ddl::rename(self, rename).await,
             Statement::AlterTableSetSchema(set) => ddl::set_schema(self, set).await,
             Statement::ShowCreate(show_create) => show::create(self, show_create).await,
             Statement::ExplainReuse(statement) => self.explain_reuse(*statement).await,
+            Statement::ExplainProvenance(subject) => provenance::explain_provenance(self, subject).await,
+            Statement::Purge(source) => provenance::purge(self, &source).await,
+            Statement::Verify(subject) => provenance::verify(self, subject).await,
         }
     }
 
@@ -73,6 +82,7 @@ impl StatementRun<'_> {
                     return self.deallocate(&ddl::normal(name, self.state.config_options()));
                 }
                 ast::Statement::Execute { .. } => return self.execute_prepared(statement).await,
+                ast::Statement::ShowVariable { variable } => self.check_shown(variable)?,
                 _ => {}
             }
         }
@@ -81,6 +91,17 @@ impl StatementRun<'_> {
         }
         let plan = Box::pin(self.state.statement_to_plan(statement)).await?;
         self.plan(plan).await
+    }
+
+    /// A setting that is none is told with the nearest one.
+    fn check_shown(&self, variable: &[ast::Ident]) -> Result<()> {
+        let words: Vec<String> = variable.iter().map(|word| word.value.to_ascii_lowercase()).collect();
+        let name = words.join(".");
+        let name = name.strip_suffix(".verbose").unwrap_or(&name);
+        match name.starts_with("nectarine.") || name.starts_with("datafusion.") {
+            true => settings::check_name(name, self.state.config_options()),
+            false => Ok(()),
+        }
     }
 
     /// Only tables take rows.
@@ -93,8 +114,8 @@ impl StatementRun<'_> {
             return refused("system table", &name.to_string());
         }
         match self.catalog.view.tables.get(&name).map(|table| &table.kind) {
-            Some(TableKind::View { .. }) => refused("view", &name.name),
-            _ => Ok(()),
+            None | Some(TableKind::Managed { .. } | TableKind::External(_)) => Ok(()),
+            Some(kind) => refused(kind.word(), &name.name),
         }
     }
 
@@ -120,8 +141,6 @@ impl StatementRun<'_> {
             DdlStatement::CreateExternalTable(create) => ddl::create_external_table(self, *create).await,
             DdlStatement::CreateMemoryTable(create) => ddl::create_table(self, create).await,
             DdlStatement::CreateCatalogSchema(create) => ddl::create_schema(self, create).await,
-            DdlStatement::DropTable(drop) => ddl::drop_table(self, &drop.name, drop.if_exists, false).await,
-            DdlStatement::DropView(drop) => ddl::drop_table(self, &drop.name, drop.if_exists, true).await,
             DdlStatement::DropCatalogSchema(drop) => ddl::drop_schema(self, drop).await,
             DdlStatement::CreateCatalog(_) => {
                 Err(EngineError::new(ErrorKind::Unsupported, "there is one database per home")
@@ -234,7 +253,9 @@ impl StatementRun<'_> {
 
     /// Rows of a query, as they come.
     pub(crate) async fn rows(&self, plan: LogicalPlan) -> Result<Answer> {
-        let running = self.start(plan, true, true).await?;
+        // A plan that is only told reads no file.
+        let reads = !matches!(plan, LogicalPlan::Explain(_));
+        let running = self.start(plan, reads, true).await?;
         let answer = Answer::new(self.record.query_id(), AnswerKind::Rows, running.notices, running.stream);
         Ok(answer.with_receipt(running.receipt))
     }
@@ -246,12 +267,26 @@ impl StatementRun<'_> {
         self.counted(running, tag).await
     }
 
+    /// The same where nobody asks for the number.
+    pub(crate) async fn write(&self, plan: LogicalPlan) -> Result<()> {
+        self.written(plan, "", false).await.map(drop)
+    }
+
     /// Rows into files.
     async fn copied(&self, mut copy: CopyTo) -> Result<Answer> {
         let place = copy_to::locate(&self.catalog.shared, self.state, &mut copy)?;
         let context = place.context(self.state);
         let running = self.start_in(LogicalPlan::Copy(copy), context, true, false, |stream| place.told(stream)).await?;
         self.counted(running, "COPY").await
+    }
+
+    /// Runs a query for what it leaves in the cache.
+    pub(crate) async fn warm(&self, plan: LogicalPlan) -> Result<Warmed> {
+        let Running { mut stream, notices, receipt, uncacheable } = self.start(plan, true, true).await?;
+        while let Some(batch) = stream.next().await {
+            batch?;
+        }
+        Ok(Warmed { notices, receipt, uncacheable })
     }
 
     /// Reads the number of rows that were written.
@@ -305,26 +340,34 @@ impl StatementRun<'_> {
     ) -> Result<Running> {
         let shared = &self.session.inner.shared;
         self.catalog.look_ahead(&plan);
-        let planned = StatementReuse::new(&shared.reuse, self.state, self.catalog)?.plan(&plan, is_query).await?;
+        let reuse = StatementReuse::new(&shared.reuse, self.state, self.catalog)?.of(self.text);
+        let planned = reuse.plan(&plan, is_query).await?;
         self.record.planned(&planned.plan);
         if let Some(findings) = &planned.findings {
             self.record.looked_up(reuse::lookups(findings));
         }
         self.progress.running(&planned.plan);
         tracing::debug!(planning_ms = self.started.elapsed().as_secs_f64() * 1000.0, "planned");
-        let mut keeping = planned.keeping;
+        let keeping = planned.keeping;
+        // Who asked for a check wants to know that there was none.
+        let checks = keeping.as_ref().is_some_and(Keeping::tells);
+        let uses_cache =
+            keeping.is_some() || planned.findings.as_ref().is_some_and(|findings| !findings.hits.is_empty());
+        let plain =
+            (is_query && uses_cache && !checks).then(|| Plain { logical: plan.clone(), context: Arc::clone(&context) });
         let mut stream = told(execute_stream(planned.plan, context)?);
-        if let Some(keeping) = &mut keeping {
-            keeping.describe(&crate::redact::redact(self.text));
+        if let Some(keeping) = &keeping {
             stream = keeping.tee(stream);
         }
         let receipt = ReceiptSlot::default();
+        let root = planned.findings.as_ref().map(|findings| findings.root.as_ref());
+        let uncacheable = root.and_then(|root| root.err().map(ToString::to_string));
         let ending = Ending {
             record: self.record.clone(),
             progress: self.progress.clone(),
             verify: verify && options(self.state.config_options()).verify_extents,
             catalog: Arc::clone(self.catalog),
-            _planning: Some(Arc::clone(self.planning)),
+            planning: Some(Arc::clone(self.planning)),
             reuse: shared.reuse.clone(),
             remember: self.remember(&plan, planned.findings.as_ref(), &stream.schema()),
             extents: planned.findings.as_ref().map(|findings| findings.extents),
@@ -333,8 +376,11 @@ impl StatementRun<'_> {
             leader: planned.leader,
             receipt: receipt.clone(),
             planning_time: self.started.elapsed(),
+            plain,
+            ran: planned.ran,
         };
-        Ok(Running { stream: RecordedStream::wrap(stream, ending), notices: planned.notices, receipt })
+        let stream = RecordedStream::wrap(stream, ending);
+        Ok(Running { stream, notices: planned.notices, receipt, uncacheable })
     }
 
     /// The name that a statement means.
@@ -354,7 +400,10 @@ impl StatementRun<'_> {
     }
 
     pub(crate) fn noticed(&self, tag: &str, message: String) -> Answer {
-        let notices = vec![Notice { message, hint: None }];
+        self.noticed_all(tag, vec![Notice { message, hint: None }])
+    }
+
+    pub(crate) fn noticed_all(&self, tag: &str, notices: Vec<Notice>) -> Answer {
         self.record.finished(0);
         Answer::new(self.record.query_id(), AnswerKind::Command { tag: tag.to_string() }, notices, no_rows())
     }
@@ -365,6 +414,16 @@ struct Running {
     stream: SendableRecordBatchStream,
     notices: Vec<Notice>,
     receipt: ReceiptSlot,
+    /// Why its answer can not be kept.
+    uncacheable: Option<String>,
+}
+
+/// A query that ran to its end.
+pub(crate) struct Warmed {
+    pub(crate) notices: Vec<Notice>,
+    pub(crate) receipt: ReceiptSlot,
+    /// Why its answer can not be kept.
+    pub(crate) uncacheable: Option<String>,
 }
 
 /// Whether a statement is a query by itself: not EXPLAIN, not EXECUTE of something prepared.
@@ -386,6 +445,7 @@ pub(crate) fn created_name(statement: &Statement) -> Option<String> {
             _ => return None,
         },
         Statement::CreateView(create) => &create.name,
+        Statement::CreateDerived(create) => &create.name,
         _ => return None,
     };
     name.0.last().and_then(|part| part.as_ident()).map(|ident| ident.value.clone())

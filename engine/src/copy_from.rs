@@ -24,8 +24,9 @@ pub(crate) async fn plan(run: &StatementRun<'_>, copy: CopyFrom) -> Result<Logic
     let Some(target) = run.catalog.view.tables.get(&name).cloned() else {
         return Err(CatalogError::TableNotFound { name }.into());
     };
-    if matches!(target.kind, TableKind::View { .. }) {
-        return Err(EngineError::new(ErrorKind::Sql, format!("cannot copy into view \"{}\"", name.name)));
+    if !matches!(target.kind, TableKind::Managed { .. } | TableKind::External(_)) {
+        let message = format!("cannot copy into {} \"{}\"", target.kind.word(), name.name);
+        return Err(EngineError::new(ErrorKind::Sql, message));
     }
     let columns = wanted_columns(run, &copy, &target)?;
     let source = source(run, &copy, &target, &columns).await?;

@@ -1,5 +1,6 @@
 //! Statements that change what exists.
 
+mod derived;
 mod drop;
 mod function;
 mod rename;
@@ -7,12 +8,13 @@ mod schema;
 mod table;
 mod view;
 
-pub(crate) use drop::drop_table;
+pub(crate) use derived::{create_derived, pin_derived};
+pub(crate) use drop::drop;
 pub(crate) use function::{create_function, drop_function};
 pub(crate) use rename::{rename, set_schema};
 pub(crate) use schema::{create_schema, drop_schema};
 pub(crate) use table::{create_external_table, create_table, defaults_of};
-pub(crate) use view::create_view;
+pub(crate) use view::{create_view, refresh};
 
 use datafusion::common::TableReference;
 use datafusion::config::ConfigOptions;

@@ -13,19 +13,19 @@ use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::prelude::SessionConfig;
 use nectarine_catalog::store::{MetadataStore, SqliteStore};
-use nectarine_catalog::{ExtentTracker, ObjectStores, SystemClock};
+use nectarine_catalog::{Clock, ExtentTracker, ObjectStores, SystemClock};
 use nectarine_executor::{LowerExtentScans, NameScannedFiles};
-use nectarine_planner::PlainAntiJoins;
 use nectarine_planner::reuse::ReusePrefixes;
+use nectarine_planner::{PlainAntiJoins, UnambiguousFilters};
 
 use crate::catalog_view::CatalogCache;
 use crate::home::Home;
 use crate::memory::SharedMemory;
 use crate::only_views::OnlyViews;
 use crate::query_log::QueryLog;
-use crate::reuse::{CacheAdmin, Reuse};
+use crate::reuse::{self, CacheAdmin, Reuse};
 use crate::session::Session;
-use crate::settings::{NectarineExtension, NectarineOptions, Settings, parse_size};
+use crate::settings::{NectarineExtension, NectarineOptions, SPILL_FILE_BYTES, Settings, parse_size};
 use crate::stores::StoreRegistry;
 use crate::{EngineError, ErrorKind, Result, machine, sweep};
 
@@ -59,6 +59,7 @@ pub struct EngineBuilder {
     home: Option<PathBuf>,
     settings: Option<Settings>,
     catalog_name: Option<String>,
+    clock: Option<Arc<dyn Clock>>,
     extend: Option<Box<dyn FnOnce(SessionStateBuilder) -> SessionStateBuilder + Send>>,
 }
 
@@ -127,6 +128,13 @@ impl EngineBuilder {
         self
     }
 
+    /// Tells how old cached results are; the machine's clock unless said otherwise.
+    #[must_use]
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = Some(clock);
+        self
+    }
+
     /// Adds functions, planners or types to what every session starts from.
     #[must_use]
     pub fn extend(mut self, extend: impl FnOnce(SessionStateBuilder) -> SessionStateBuilder + Send + 'static) -> Self {
@@ -147,6 +155,7 @@ impl EngineBuilder {
         let runtime = runtime(&home, config.options(), &object_stores)?;
 
         let mut rules = PhysicalOptimizer::new().rules;
+        UnambiguousFilters::guard(&mut rules);
         rules.insert(0, Arc::new(ReusePrefixes));
         rules.insert(1, Arc::new(PlainAntiJoins));
         rules.insert(2, Arc::new(LowerExtentScans::new(Arc::clone(&runtime))));
@@ -168,9 +177,12 @@ impl EngineBuilder {
         sweep::spawn(home.tables(), Arc::clone(&store));
         let catalog = CatalogCache::new(Arc::clone(&store), home.tables());
         let ours = options(template.config_options());
-        let reuse = Reuse::open(&home, Arc::clone(&store), object_stores.clone(), &ours).await?;
+        let clock = self.clock.unwrap_or_else(|| Arc::new(SystemClock));
+        let reuse = Reuse::open(&home, Arc::clone(&store), object_stores.clone(), &ours, clock).await?;
         let shared = Shared { store, object_stores, tracker, catalog, log, reuse, settings, template, home };
-        Ok(Engine { shared: Arc::new(shared) })
+        let shared = Arc::new(shared);
+        reuse::follow(Arc::downgrade(&shared));
+        Ok(Engine { shared })
     }
 }
 
@@ -187,6 +199,7 @@ fn session_config(settings: &Settings, catalog_name: &str) -> Result<SessionConf
     options.catalog.information_schema = true;
     // Errors point at the position in the statement.
     options.sql_parser.collect_spans = true;
+    options.set(SPILL_FILE_BYTES, "1").map_err(EngineError::from)?;
     settings.apply(options)?;
     fit_to_memory(settings, options)?;
     Ok(config)

@@ -234,7 +234,18 @@ async fn format_by_name(shared: &Shared, location: &Location) -> Result<Option<F
     }
     match found {
         Some(format) => Ok(Some(format)),
-        None => Err(wrap(CatalogError::NoFiles { location: location.to_string(), hint: String::new() })),
+        None => Err(wrap(CatalogError::NoFiles { location: location.to_string(), hint: nothing_known(location) })),
+    }
+}
+
+/// Why a folder tells no format.
+fn nothing_known(location: &Location) -> String {
+    let folder = location.fixed_prefix();
+    match std::fs::read_dir(&folder).map(|mut entries| entries.next().is_none()) {
+        _ if !location.is_local() || location.is_glob() => String::new(),
+        Ok(true) => ": the folder is empty".to_string(),
+        Ok(false) => ": no file in the folder has an ending that tells its format".to_string(),
+        Err(_) => ": no such file or folder".to_string(),
     }
 }
 

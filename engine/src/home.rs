@@ -88,6 +88,11 @@ impl Home {
         lock.exists() && !is_free(&lock)
     }
 
+    /// Those that have the home open, for who outlives a borrow.
+    pub(crate) fn processes(&self) -> Processes {
+        Processes { root: self.root.clone(), own: self.process() }
+    }
+
     pub(crate) fn root(&self) -> &Path {
         &self.root
     }
@@ -148,10 +153,73 @@ impl Home {
 
     /// The folders of dead processes.
     fn left_behind(&self) -> Vec<PathBuf> {
-        let Ok(entries) = fs::read_dir(self.root.join("tmp")) else { return vec![] };
-        let folders = entries.flatten().map(|entry| entry.path());
-        folders.filter(|folder| *folder != self.process && is_left_behind(folder)).collect()
+        left_behind(&self.root, &self.process)
     }
+}
+
+/// What can be told of a process.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Liveness {
+    /// Its lock is held.
+    Alive,
+    /// Its lock is free, or gone.
+    Dead,
+    /// There are no locks here.
+    Unknown,
+}
+
+/// The processes that have a home open.
+#[derive(Clone, Debug)]
+pub(crate) struct Processes {
+    root: PathBuf,
+    own: String,
+}
+
+impl Processes {
+    /// The name of this one.
+    pub(crate) fn own(&self) -> &str {
+        &self.own
+    }
+
+    /// Whether the process of that name, which held its lock before, still has the home open. No clock is asked.
+    pub(crate) fn liveness(&self, process: &str) -> Liveness {
+        let path = self.root.join("tmp").join(process).join(LOCK);
+        match File::open(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Liveness::Dead,
+            Err(_) => Liveness::Unknown,
+            Ok(lock) => match lock.try_lock_shared() {
+                Ok(()) => Liveness::Dead,
+                Err(TryLockError::WouldBlock) => Liveness::Alive,
+                Err(TryLockError::Error(_)) => Liveness::Unknown,
+            },
+        }
+    }
+
+    /// Whether another process may have the home open. Locks are left alone: one may be about to take its own.
+    pub(crate) fn has_others(&self) -> bool {
+        let Ok(entries) = fs::read_dir(self.root.join("tmp")) else { return false };
+        entries.flatten().any(|entry| entry.file_name().to_str() != Some(self.own.as_str()))
+    }
+
+    /// Removes what dead processes left in `tmp/`, as opening the home does.
+    pub(crate) fn sweep(&self) {
+        let entrance = File::options().write(true).open(self.root.join(LOCK));
+        let dead = match entrance.as_ref().map(File::try_lock) {
+            Ok(Ok(())) => left_behind(&self.root, &self.root.join("tmp").join(&self.own)),
+            // Whoever is about to enter does the same.
+            _ => return,
+        };
+        drop(entrance);
+        for folder in dead {
+            let _ = fs::remove_dir_all(&folder);
+        }
+    }
+}
+
+fn left_behind(root: &Path, own: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(root.join("tmp")) else { return vec![] };
+    let folders = entries.flatten().map(|entry| entry.path());
+    folders.filter(|folder| folder != own && is_left_behind(folder)).collect()
 }
 
 impl Drop for Home {

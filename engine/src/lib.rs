@@ -10,13 +10,18 @@
 
 mod answer;
 mod broken_view;
+mod caretaker;
 mod catalog_view;
+mod collector;
 mod command;
 mod copy_from;
 mod copy_to;
 mod ddl;
+mod dependencies;
+mod derived;
 mod engine;
 mod error;
+mod eviction;
 mod external;
 mod external_insert;
 mod holding_store;
@@ -25,10 +30,12 @@ mod machine;
 mod managed;
 mod memory;
 mod metrics;
+mod named;
 mod names;
 mod noting_store;
 mod only_views;
 mod progress;
+mod provenance;
 mod query_log;
 mod record;
 mod redact;
@@ -41,16 +48,23 @@ mod statement;
 mod stores;
 mod sweep;
 mod system;
+mod warm;
 
 pub use answer::{Answer, AnswerKind, Notice};
+pub use collector::Collected;
 pub use engine::{Engine, EngineBuilder};
 pub use error::{EngineError, ErrorKind, NameHints, Result};
+pub use eviction::{EvictionCandidate, EvictionPolicy, Evictions, evict};
 pub use home::default_home;
 pub use names::Names;
 pub use progress::{Progress, ProgressSnapshot};
-pub use reuse::{CacheAdmin, Receipt, Reused};
+pub use reuse::{CacheAdmin, CacheStats, Receipt, Reused};
 pub use session::Session;
 pub use settings::{SettingDoc, Settings};
+pub use warm::Warmed;
+
+// For those who tell the time to an engine.
+pub use nectarine_catalog::{Clock, SystemClock};
 
 // The text of statements is the planner's business; those who read scripts need only these.
 pub use nectarine_planner::reuse::ExtentCounts;

@@ -22,26 +22,40 @@ fn physical_memory() -> Option<u64> {
     None
 }
 
+/// A disk.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Disk {
+    /// Its size.
+    pub(crate) total: u64,
+    /// What this process may still write.
+    pub(crate) free: u64,
+}
+
 /// Space that is free where `path` is.
-#[cfg(unix)]
 pub(crate) fn free_disk_bytes(path: &Path) -> u64 {
-    use std::os::unix::ffi::OsStrExt;
     const ASSUMED: u64 = 16 << 30;
-    let Ok(path) = std::ffi::CString::new(path.as_os_str().as_bytes()) else { return ASSUMED };
+    disk(path).map_or(ASSUMED, |disk| disk.free)
+}
+
+/// The disk that `path` is on, where the operating system tells.
+#[cfg(unix)]
+pub(crate) fn disk(path: &Path) -> Option<Disk> {
+    use std::os::unix::ffi::OsStrExt;
+    let path = std::ffi::CString::new(path.as_os_str().as_bytes()).ok()?;
     let mut stat = std::mem::MaybeUninit::<libc::statvfs>::uninit();
     // SAFETY: the path ends with NUL and `stat` is written before it is read.
     unsafe {
         match libc::statvfs(path.as_ptr(), stat.as_mut_ptr()) {
             0 => {
                 let stat = stat.assume_init();
-                stat.f_bavail * stat.f_frsize
+                Some(Disk { total: stat.f_blocks * stat.f_frsize, free: stat.f_bavail * stat.f_frsize })
             }
-            _ => ASSUMED,
+            _ => None,
         }
     }
 }
 
 #[cfg(not(unix))]
-pub(crate) fn free_disk_bytes(_path: &Path) -> u64 {
-    16 << 30
+pub(crate) fn disk(_path: &Path) -> Option<Disk> {
+    None
 }

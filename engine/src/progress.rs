@@ -21,8 +21,16 @@ struct State {
     started: Instant,
     phase: &'static str,
     plan: Option<Arc<dyn ExecutionPlan>>,
-    bytes_total: u64,
-    files_total: u64,
+    totals: Totals,
+}
+
+/// What the scans of a plan will read.
+#[derive(Clone, Copy, Default)]
+struct Totals {
+    files: u64,
+    /// Large text files are read in several.
+    pieces: u64,
+    bytes: u64,
 }
 
 /// One look at a running statement.
@@ -38,9 +46,9 @@ pub struct ProgressSnapshot {
     pub bytes_scanned: u64,
     /// Bytes of all extents in the plan.
     pub bytes_total: u64,
-    /// Files, or pieces of large ones, finished so far.
+    /// Files finished so far; of those that are read in pieces, about.
     pub files_done: u64,
-    /// Files, or pieces of large ones, in the plan.
+    /// Files in the plan.
     pub files_total: u64,
     /// Part of the scans that is done, 0 to 1, where it can be told.
     pub fraction: Option<f64>,
@@ -51,7 +59,7 @@ pub struct ProgressSnapshot {
 impl Progress {
     /// A window on a statement that has not begun.
     pub fn new() -> Self {
-        let state = State { started: Instant::now(), phase: "planning", plan: None, bytes_total: 0, files_total: 0 };
+        let state = State { started: Instant::now(), phase: "planning", plan: None, totals: Totals::default() };
         Self { state: Arc::new(Mutex::new(state)) }
     }
 
@@ -59,16 +67,17 @@ impl Progress {
     pub fn snapshot(&self) -> ProgressSnapshot {
         let state = self.state.lock();
         let metrics = state.plan.as_ref().map(|plan| PlanMetrics::of(plan.as_ref())).unwrap_or_default();
-        let done = metrics.files_done.min(state.files_total);
-        let fraction = (state.files_total > 0).then(|| done as f64 / state.files_total as f64);
+        let Totals { files, pieces, bytes } = state.totals;
+        let done = metrics.files_done.min(pieces);
+        let fraction = (pieces > 0).then(|| done as f64 / pieces as f64);
         ProgressSnapshot {
             phase: state.phase,
             elapsed: state.started.elapsed(),
             rows_scanned: metrics.rows_scanned,
             bytes_scanned: metrics.bytes_scanned,
-            bytes_total: state.bytes_total,
-            files_done: done,
-            files_total: state.files_total,
+            bytes_total: bytes,
+            files_done: (done * files).checked_div(pieces).unwrap_or(0),
+            files_total: files,
             fraction,
             bytes_spilled: metrics.bytes_spilled,
         }
@@ -82,12 +91,12 @@ impl Progress {
     }
 
     pub(crate) fn running(&self, plan: &Arc<dyn ExecutionPlan>) {
-        let (files, bytes) = totals(plan.as_ref());
+        let mut totals = Totals::default();
+        totals.add(plan.as_ref());
         let mut state = self.state.lock();
         state.phase = "running";
         state.plan = Some(Arc::clone(plan));
-        state.files_total = files;
-        state.bytes_total = bytes;
+        state.totals = totals;
     }
 
     pub(crate) fn done(&self) {
@@ -97,22 +106,24 @@ impl Progress {
     }
 }
 
-/// Files and bytes that the scans of a plan will read.
-fn totals(plan: &dyn ExecutionPlan) -> (u64, u64) {
-    let mut sum = (0, 0);
-    if let Some(scan) = plan.downcast_ref::<DataSourceExec>()
-        && let Some(config) = scan.data_source().downcast_ref::<FileScanConfig>()
-    {
-        for file in config.file_groups.iter().flat_map(|group| group.files()) {
-            sum.0 += 1;
-            sum.1 += file.effective_size();
+impl Totals {
+    fn add(&mut self, plan: &dyn ExecutionPlan) {
+        if let Some(scan) = plan.downcast_ref::<DataSourceExec>()
+            && let Some(config) = scan.data_source().downcast_ref::<FileScanConfig>()
+        {
+            let mut last = None;
+            for file in config.file_groups.iter().flat_map(|group| group.files()) {
+                self.pieces += 1;
+                self.bytes += file.effective_size();
+                // Pieces of one file follow each other.
+                self.files += u64::from(last != Some(&file.object_meta.location));
+                last = Some(&file.object_meta.location);
+            }
+        }
+        for child in plan.children() {
+            self.add(child.as_ref());
         }
     }
-    for child in plan.children() {
-        let (files, bytes) = totals(child.as_ref());
-        sum = (sum.0 + files, sum.1 + bytes);
-    }
-    sum
 }
 
 impl Default for Progress {

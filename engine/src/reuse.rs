@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!   admin      looking after the cache by hand
+//!   trouble    what keeps results from being kept, told once
 //!   background work that no statement waits for
 //!   check      entries against what is computed anew
 //!   oracle     the view cache as the planner's rule asks it
@@ -11,6 +12,10 @@
 //!   keeping    what a statement records, and publishing it when it has ended
 //!   in_flight  the same query at the same time is computed once
 //!   fast_path  the same text over the same snapshot is not planned again
+//!   programs   every program that ran is written down, once
+//!   ran        how a program came to be
+//!   follow     what others drop is let go of, also while nobody asks for anything
+//!   lineage    what entries were made of, for the store
 //!   relatives  which programs have the same rows in other columns
 //!   receipt    what an answer used and saved
 //!   lookups    what a statement asked for, for the query log
@@ -28,41 +33,55 @@ mod changed;
 mod check;
 mod explain;
 mod fast_path;
+mod follow;
 mod in_flight;
 mod keeping;
 mod late;
+mod lineage;
 mod lookups;
 mod nearest;
 mod oracle;
 mod place;
+mod programs;
+mod ran;
 mod receipt;
 mod relatives;
 mod salt;
 mod statement;
+mod trouble;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use nectarine_catalog::store::MetadataStore;
-use nectarine_catalog::{EntryPart, Fingerprint, ObjectStores, ViewCache};
-use nectarine_executor::DerivedStore;
+use nectarine_catalog::{Clock, EntryPart, Fingerprint, ObjectStores, ViewCache};
+use nectarine_executor::{DerivedStore, Room, Writer, exact_aggregates};
 use nectarine_planner::canonical::BuiltIns;
 
-pub use self::admin::CacheAdmin;
+pub use self::admin::{CacheAdmin, CacheStats};
 pub(crate) use self::background::Background;
+pub(crate) use self::check::Verified;
 pub(crate) use self::explain::explain;
 pub(crate) use self::fast_path::{
     FastPath, Read, Remembered, SettingsDigest, extents_digest, is_timeless, statement_key,
 };
+pub(crate) use self::follow::follow;
 pub(crate) use self::in_flight::{InFlight, Leader};
 pub(crate) use self::keeping::Keeping;
 pub(crate) use self::lookups::{answered, lookups};
 pub(crate) use self::oracle::Oracle;
+pub(crate) use self::programs::Programs;
+pub(crate) use self::ran::{Ran, functions_of};
 pub(crate) use self::receipt::ReceiptSlot;
 pub use self::receipt::{Receipt, Reused};
 pub(crate) use self::relatives::Relatives;
 pub(crate) use self::salt::Salts;
 pub(crate) use self::statement::StatementReuse;
+use self::trouble::Trouble;
 
+use crate::caretaker::Caretaker;
+use crate::collector::Collector;
+use crate::eviction::{Budget, Evictor, Ledger, Readers, Why};
 use crate::home::Home;
 use crate::settings::{NectarineOptions, parse_size};
 use crate::{EngineError, ErrorKind, Result, machine};
@@ -78,6 +97,11 @@ pub(crate) struct Reuse {
     pub(crate) background: Background,
     pub(crate) salts: Salts,
     pub(crate) relatives: Relatives,
+    pub(crate) programs: Programs,
+    pub(crate) caretaker: Arc<Caretaker>,
+    pub(crate) readers: Readers,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) trouble: Trouble,
 }
 
 impl Reuse {
@@ -87,6 +111,7 @@ impl Reuse {
         store: Arc<dyn MetadataStore>,
         object_stores: ObjectStores,
         options: &NectarineOptions,
+        clock: Arc<dyn Clock>,
     ) -> Result<Self> {
         let memory = parse_size("nectarine.cache.memory", &options.cache_memory, machine::memory_bytes())?;
         let elsewhere = place::place(home, &options.cache_location)?;
@@ -97,16 +122,45 @@ impl Reuse {
                 .with_detail(cause)
                 .with_source(error)
         })?;
-        let cache = ViewCache::open(store).await?;
+        let cache = ViewCache::open_with(Arc::clone(&store), Arc::clone(&clock)).await?;
+        let budget = Budget::new(options, derived.folder())?;
+        let ledger = Ledger::new(cache.clone(), Arc::clone(&store), Arc::clone(&clock), home.process(), budget);
+        let (ledger, readers, processes) = (Arc::new(ledger), Readers::default(), home.processes());
+        let derived = derived.written_by(Writer::of(processes.own()), Arc::clone(&ledger) as Arc<dyn Room>);
+        let evictor = Arc::new(Evictor {
+            cache: cache.clone(),
+            derived: derived.clone(),
+            metadata: Arc::clone(&store),
+            ledger: Arc::clone(&ledger),
+            readers: readers.clone(),
+            clock: Arc::clone(&clock),
+            processes: processes.clone(),
+            fresh: Duration::from_secs(options.cache_fresh_seconds as u64),
+        });
+        let collector = Collector {
+            cache: cache.clone(),
+            derived: derived.clone(),
+            metadata: store,
+            clock: Arc::clone(&clock),
+            processes,
+            evictor: Arc::clone(&evictor),
+        };
+        let caretaker = Caretaker::new(ledger, evictor, collector);
+        caretaker.start();
         Ok(Self {
             cache,
+            caretaker,
+            readers,
+            clock,
+            trouble: Trouble::default(),
             store: derived,
-            built_ins: Arc::new(BuiltIns::default()),
+            built_ins: Arc::new(BuiltIns::default().with_exact(exact_aggregates())),
             in_flight: InFlight::default(),
             fast_path: FastPath::default(),
             background: Background::default(),
             salts: Salts::default(),
             relatives: Relatives::default(),
+            programs: Programs::default(),
         })
     }
 
@@ -115,32 +169,49 @@ impl Reuse {
         if let Err(error) = self.cache.refresh().await {
             tracing::warn!(%error, "cannot read the view cache; going on with what is known");
         }
+        self.let_go();
+        self.relatives.refresh(&self.cache).await;
     }
 
-    /// Forgets entries and deletes what only they had.
-    pub(crate) async fn drop_entries(&self, keys: &[Fingerprint]) {
-        let parts = self.forget(keys).await;
-        delete(&self.store, &parts).await;
+    /// Lets go of rows in memory whose entries others dropped.
+    pub(crate) fn let_go(&self) {
+        match self.cache.take_gone() {
+            Some(keys) => keys.iter().for_each(|key| self.store.forget(key)),
+            None => self.store.forget_unless(|key| self.cache.lookup(key).is_some()),
+        }
     }
 
-    /// Forgets an entry; what only it had is deleted in the background.
+    /// Waits until what earlier statements left behind is published; whether there was anything to wait for.
+    pub(crate) async fn settled(&self) -> bool {
+        self.background.settled().await
+    }
+
+    /// Forgets entries and deletes what only they had; why, if it is to be remembered.
+    pub(crate) async fn drop_entries(&self, keys: &[Fingerprint], why: Option<Why>) {
+        if let Err(error) = self.caretaker.evictor.drop_entries(keys, why).await {
+            tracing::warn!(%error, "cannot drop cache entries");
+        }
+    }
+
+    /// Forgets an entry that is of no use; what only it had is deleted in the background.
     pub(crate) async fn drop_entry_soon(&self, key: Fingerprint) {
-        let parts = self.forget(&[key]).await;
+        self.store.forget(&key);
+        let parts = match self.cache.evict(&[key], Why::Lost.as_str()).await {
+            Ok(dropped) => dropped.parts,
+            Err(error) => {
+                tracing::warn!(%error, "cannot drop a cache entry");
+                return;
+            }
+        };
         let store = self.store.clone();
         self.background.spawn(async move { delete(&store, &parts).await });
-    }
-
-    async fn forget(&self, keys: &[Fingerprint]) -> Vec<EntryPart> {
-        keys.iter().for_each(|key| self.store.forget(key));
-        self.cache.remove(keys).await.unwrap_or_else(|error| {
-            tracing::warn!(%error, "cannot drop cache entries");
-            vec![]
-        })
     }
 
     /// Ends what goes on in the background and writes down what was counted.
     pub(crate) async fn flush(&self) {
         self.background.finish().await;
+        self.programs.write(&self.cache).await;
+        self.caretaker.close().await;
         if let Err(error) = self.cache.flush().await {
             tracing::warn!(%error, "cannot write down the uses of cache entries");
         }

@@ -2,13 +2,20 @@
 //!
 //! Keeps true   before the end is told, the external extents that were read are looked at once more: a file that changed
 //!              meanwhile makes the answer an error, not a mixture of old and new. Only then is anything published.
+//!              A statement that runs out of memory before its first row, and whose plan was changed for the sake of the cache,
+//!              runs once more as if there were none: what is read and kept takes memory too.
+//! Waits not    for publishing: that goes on when the answer has ended. The next statement waits for it, unless the results go
+//!              to another machine.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use arrow::datatypes::SchemaRef;
+use arrow::record_batch::RecordBatch;
 use datafusion::common::DataFusionError;
-use datafusion::execution::SendableRecordBatchStream;
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::logical_expr::LogicalPlan;
+use datafusion::physical_plan::execute_stream;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use futures::StreamExt;
 use nectarine_catalog::Fingerprint;
@@ -17,7 +24,7 @@ use nectarine_planner::reuse::{ExtentCounts, Hit};
 use crate::EngineError;
 use crate::progress::Progress;
 use crate::record::Record;
-use crate::reuse::{Keeping, Leader, Read, ReceiptSlot, Remembered, Reuse, Reused};
+use crate::reuse::{Keeping, Leader, Ran, Read, ReceiptSlot, Remembered, Reuse, Reused};
 use crate::statement::{Planning, StatementCatalog, wrap};
 
 /// What happens when the rows have ended.
@@ -28,7 +35,7 @@ pub(crate) struct Ending {
     pub(crate) verify: bool,
     pub(crate) catalog: Arc<StatementCatalog>,
     /// What the statement was planned with stays until its last row.
-    pub(crate) _planning: Option<Arc<Planning>>,
+    pub(crate) planning: Option<Arc<Planning>>,
     pub(crate) reuse: Reuse,
     /// Entries that the plan reads.
     pub(crate) hits: Vec<Hit>,
@@ -40,6 +47,16 @@ pub(crate) struct Ending {
     pub(crate) planning_time: Duration,
     /// How to answer the same statement next time without planning it.
     pub(crate) remember: Option<Remember>,
+    /// How to run it without the cache, if the plan has anything to do with it.
+    pub(crate) plain: Option<Plain>,
+    /// Its program, to be written down.
+    pub(crate) ran: Option<Arc<Ran>>,
+}
+
+/// A statement as it would be planned without a cache.
+pub(crate) struct Plain {
+    pub(crate) logical: LogicalPlan,
+    pub(crate) context: Arc<TaskContext>,
 }
 
 /// A statement whose answer depends on its text and its tables alone.
@@ -78,7 +95,7 @@ impl RecordedStream {
         let running = Running { stream: Some(stream), rows: 0, busy, ending };
         let steps = futures::stream::unfold(Step::Rows(Box::new(running)), |step| async move {
             let Step::Rows(mut running) = step else { return None };
-            match running.next().await {
+            match running.next_or_plain().await {
                 Some(Ok(batch)) => {
                     running.rows += batch.num_rows() as u64;
                     Some((Ok(batch), Step::Rows(running)))
@@ -103,7 +120,44 @@ pub(crate) async fn look_again(catalog: &StatementCatalog) -> Result<(), DataFus
 }
 
 impl Running {
-    async fn next(&mut self) -> Option<Result<arrow::record_batch::RecordBatch, DataFusionError>> {
+    /// The next batch; where memory ran out before the first, that of the same statement without the cache.
+    async fn next_or_plain(&mut self) -> Option<Result<RecordBatch, DataFusionError>> {
+        let batch = self.next().await;
+        let is_first = self.rows == 0;
+        match batch {
+            Some(Err(error)) if is_first && matches!(error.find_root(), DataFusionError::ResourcesExhausted(_)) => {
+                match self.start_plain().await {
+                    Ok(true) => self.next().await,
+                    Ok(false) => Some(Err(error)),
+                    Err(error) => Some(Err(error)),
+                }
+            }
+            batch => batch,
+        }
+    }
+
+    /// Starts the statement without the cache; `false` if that would be nothing new.
+    async fn start_plain(&mut self) -> Result<bool, DataFusionError> {
+        let (Some(Plain { logical, context }), Some(planning)) = (self.ending.plain.take(), &self.ending.planning)
+        else {
+            return Ok(false);
+        };
+        tracing::info!("not enough memory; running again without the cache");
+        // Memory first: what the plan holds goes with it.
+        self.stream = None;
+        if let Some(keeping) = self.ending.keeping.take() {
+            keeping.discard();
+        }
+        self.ending.remember = None;
+        self.ending.extents = None;
+        self.ending.hits = vec![];
+        let plan = Box::pin(planning.state().create_physical_plan(&logical)).await?;
+        self.ending.progress.running(&plan);
+        self.stream = Some(execute_stream(plan, context)?);
+        Ok(true)
+    }
+
+    async fn next(&mut self) -> Option<Result<RecordBatch, DataFusionError>> {
         let stream = self.stream.as_mut()?;
         if let Some(leader) = &self.ending.leader {
             leader.active();
@@ -126,32 +180,30 @@ impl Running {
         if self.ending.verify {
             look_again(&self.ending.catalog).await?;
         }
-        let (mut n_kept, mut later) = (0, None);
+        let mut later = None;
         if let Some(keeping) = keeping {
             match self.ending.verify || look_again(&self.ending.catalog).await.is_ok() {
-                true if keeping.takes_its_time() => later = Some(keeping),
-                true => n_kept = keeping.publish(self.busy).await.map_err(wrap)?,
+                true if keeping.tells() => _ = keeping.publish(self.busy).await.map_err(wrap)?,
+                true => later = Some(keeping),
                 false => keeping.discard(),
             }
         }
-        self.ending.settle(self.busy, n_kept);
+        match (&mut later, &self.ending.ran) {
+            // With what it leaves behind.
+            (Some(keeping), _) => keeping.ended(),
+            (None, Some(ran)) => {
+                let reuse = &self.ending.reuse;
+                reuse.programs.ran(ran.runs(&reuse.programs, 1), &reuse.cache, &reuse.background);
+            }
+            (None, None) => {}
+        }
+        self.ending.settle(self.busy, later.as_ref().map_or(0, Keeping::n_whole));
         self.ending.progress.done();
         self.ending.record.finished(self.rows);
         let afterwards = self.ending.afterwards();
         match later {
             None => afterwards.now(),
-            Some(keeping) => {
-                let busy = self.busy;
-                // Who waits for this very answer need not wait for the store.
-                if let Some(leader) = &afterwards.leader {
-                    leader.paused();
-                }
-                self.ending.reuse.background.spawn(async move {
-                    // Only a check has errors to tell.
-                    let _ = keeping.publish(busy).await;
-                    afterwards.now();
-                });
-            }
+            Some(keeping) => Box::pin(publish_later(keeping, afterwards, self.busy)).await,
         }
         Ok(())
     }
@@ -165,10 +217,33 @@ impl Running {
     }
 }
 
+/// Publishes in the background, if there is room. `busy` is what the statement took.
+async fn publish_later(keeping: Keeping, afterwards: Afterwards, busy: Duration) {
+    let (is_remote, background) = (keeping.takes_its_time(), afterwards.reuse.background.clone());
+    // Who waits for this very answer need not wait for a store on another machine.
+    if is_remote && let Some(leader) = &afterwards.leader {
+        leader.paused();
+    }
+    let work = async move {
+        // Only a check has errors to tell.
+        let _ = keeping.publish(busy).await;
+        afterwards.now();
+    };
+    match is_remote {
+        true => background.spawn(work),
+        false => {
+            if let Err(work) = background.publish(work) {
+                work.await;
+            }
+        }
+    }
+}
+
 impl Ending {
     /// What is left to do when everything that will be kept is kept.
     fn afterwards(&mut self) -> Afterwards {
-        let remember = self.remember.take().map(|remember| (remember, self.catalog.reads()));
+        let source = self.ran.as_ref().map(|ran| ran.source);
+        let remember = self.remember.take().map(|remember| (remember, self.catalog.reads(), source));
         Afterwards { remember, leader: self.leader.take(), reuse: self.reuse.clone() }
     }
 
@@ -199,7 +274,7 @@ impl Ending {
 
 /// What is left to do when the entries of a statement are published.
 struct Afterwards {
-    remember: Option<(Remember, Vec<Read>)>,
+    remember: Option<(Remember, Vec<Read>, Option<Fingerprint>)>,
     leader: Option<Leader>,
     reuse: Reuse,
 }
@@ -207,10 +282,10 @@ struct Afterwards {
 impl Afterwards {
     fn now(self) {
         // Makes the next same statement quick, if its answer is there.
-        if let Some((Remember { statement, root, schema, n_extents }, reads)) = self.remember
+        if let Some((Remember { statement, root, schema, n_extents }, reads, source)) = self.remember
             && self.reuse.cache.lookup(&root).is_some()
         {
-            self.reuse.fast_path.remember(statement, Remembered::new(reads, root, schema, n_extents));
+            self.reuse.fast_path.remember(statement, Remembered::new(reads, root, schema, n_extents, source));
         }
         // Those who wait for this very answer find it now.
         if let Some(leader) = self.leader {
@@ -226,11 +301,17 @@ impl Drop for Running {
         self.stream = None;
         let Some(keeping) = self.ending.keeping.take() else { return };
         let (catalog, busy) = (Arc::clone(&self.ending.catalog), self.busy);
-        self.ending.reuse.background.spawn(async move {
+        let (is_remote, background) = (keeping.takes_its_time(), self.ending.reuse.background.clone());
+        let work = async move {
             match look_again(&catalog).await {
                 Ok(()) => drop(keeping.publish(busy).await),
                 Err(_) => keeping.discard(),
             }
-        });
+        };
+        match is_remote {
+            true => background.spawn(work),
+            // Dropped if there is no room.
+            false => drop(background.publish(work)),
+        }
     }
 }

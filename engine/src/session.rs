@@ -12,10 +12,12 @@ use std::time::Instant;
 use arrow::array::{RecordBatch, RecordBatchOptions};
 use datafusion::catalog::TableProvider;
 use datafusion::common::TableReference;
+use datafusion::execution::FunctionRegistry;
 use datafusion::execution::context::SessionState;
 use datafusion::physical_plan::memory::MemoryStream;
 use datafusion::sql::parser::Statement as DFStatement;
 use nectarine_catalog::{Fingerprint, QueryId, TableName};
+use nectarine_executor::exact_aggregates;
 use nectarine_planner::Streams;
 use nectarine_planner::reuse::{ExtentCounts, Found, Hit};
 use nectarine_planner::sql::{self, ParseOptions};
@@ -27,6 +29,7 @@ use crate::progress::Progress;
 use crate::record::Record;
 use crate::reuse::{self, ReceiptSlot, SettingsDigest};
 use crate::rows::{Ending, RecordedStream};
+use crate::settings::adds_exactly;
 use crate::statement::{SessionTables, StatementCatalog};
 use crate::{Answer, AnswerKind, Result, command, names};
 
@@ -110,6 +113,11 @@ impl Session {
         found
     }
 
+    /// Whether a table was registered from code.
+    pub(crate) fn has_table(&self, name: &TableName) -> bool {
+        self.inner.tables.read().contains_key(name)
+    }
+
     fn user_name(&self) -> String {
         options(self.inner.state.read().config_options()).user_name
     }
@@ -122,9 +130,17 @@ impl Session {
 
     async fn run(&self, text: &str, progress: &Progress, record: &Record) -> Result<Answer> {
         let started = Instant::now();
-        let view = self.inner.shared.catalog.view().await?;
+        // First of all: whatever is purged from now on, this statement may have read.
+        let (view, purges) = self.inner.shared.catalog.view_and_purges().await?;
         let statement_key = self.statement_key(text, view.version);
         if let Some(key) = statement_key
+            && let Some(answer) = self.remembered(key, &view, progress, record, started).await
+        {
+            return Ok(answer);
+        }
+        // What the statement before this one left behind is there when this one looks.
+        if self.inner.shared.reuse.settled().await
+            && let Some(key) = statement_key
             && let Some(answer) = self.remembered(key, &view, progress, record, started).await
         {
             return Ok(answer);
@@ -138,14 +154,20 @@ impl Session {
         sql::refuse_on_scalar_functions(&statement, text, |name| state.scalar_functions().contains_key(name))?;
 
         for function in view.functions(&self.inner.shared.template).await {
-            datafusion::execution::FunctionRegistry::register_udf(&mut state, Arc::clone(function))?;
+            state.register_udf(Arc::clone(function))?;
+        }
+        if adds_exactly(&options(state.config_options()).float_sums)? {
+            for function in exact_aggregates() {
+                state.register_udaf(function)?;
+            }
         }
         state.mark_start_execution();
         let catalog_name = state.config_options().catalog.default_catalog.clone();
         let tables = Arc::clone(&self.inner.tables.read());
         let new_name = command::created_name(&statement);
         let is_query = command::is_query(&statement);
-        let catalog = StatementCatalog::new(Arc::clone(&self.inner.shared), view, tables, catalog_name, new_name);
+        let shared = Arc::clone(&self.inner.shared);
+        let catalog = StatementCatalog::new(shared, (view, purges), tables, catalog_name, new_name);
         let planning = catalog.plan_with(&mut state);
         let statement_run = command::StatementRun {
             session: self,
@@ -187,7 +209,8 @@ impl Session {
         let known = shared.reuse.fast_path.get(&key)?;
         let catalog = StatementCatalog::new(
             Arc::clone(shared),
-            Arc::clone(view),
+            // Nothing is published here.
+            (Arc::clone(view), 0),
             Arc::default(),
             shared.template.config_options().catalog.default_catalog.clone(),
             None,
@@ -232,7 +255,8 @@ impl Session {
             // Nothing was read that could have changed meanwhile.
             verify: false,
             catalog,
-            _planning: None,
+            planning: None,
+            plain: None,
             reuse: shared.reuse.clone(),
             hits: vec![hit],
             extents: Some(ExtentCounts { total: known.n_extents, reused: known.n_extents }),
@@ -241,7 +265,11 @@ impl Session {
             receipt: receipt.clone(),
             planning_time: started.elapsed(),
             remember: None,
+            ran: None,
         };
+        if let Some(source) = known.source {
+            shared.reuse.programs.count(source, entry.program);
+        }
         let stream = RecordedStream::wrap(Box::pin(stream), ending);
         Some(Answer::new(record.query_id(), AnswerKind::Rows, vec![], stream).with_receipt(receipt))
     }

@@ -45,6 +45,11 @@ extensions_options! {
         /// anew and fail if what was kept differs.
         pub reuse: String, default = "on".to_string()
 
+        /// How `sum` and `avg` add floats. `fast`: as they come, rounding each time; the last digits may differ from run to
+        /// run. `exact`: without rounding on the way, so that the same rows have the same sum on any number of threads, in any
+        /// order, and whatever of it was computed before.
+        pub float_sums: String, default = "fast".to_string()
+
         /// Memory for small cached results, as a size or a share of the machine's memory. Read when the home is opened.
         pub cache_memory: String, default = "2%".to_string()
 
@@ -55,11 +60,27 @@ extensions_options! {
         /// home is opened.
         pub cache_location: String, default = "derived".to_string()
 
-        /// The largest cached result that is kept, as a size.
+        /// The largest cached result that is kept, as a size. Never more than what lies between `nectarine.cache.low_water`
+        /// and the budget.
         pub cache_entry_limit: String, default = "256MB".to_string()
 
+        /// What all cached results may take together: a size, or a share of the disk that they are on (an object store counts
+        /// as a disk of 1 TB). Never more than what is there and half of what is free. All processes on a home share it, and
+        /// what is being written counts. When it is nearly used up, the results that are worth least go: large, long unused,
+        /// seldom used, cheap to compute again. Read when the home is opened.
+        pub cache_budget: String, default = "10%".to_string()
+
+        /// How far results are evicted once the budget is nearly used up, as a share of the budget. Above it, only what
+        /// somebody asked for before is kept, besides whole results. Less means fewer, larger evictions. Read when the home is
+        /// opened.
+        pub cache_low_water: String, default = "80%".to_string()
+
+        /// Seconds for which a new result is not evicted, so that it can show what it is worth. Read when the home is opened.
+        pub cache_fresh_seconds: usize, default = 60
+
         /// How often a part of a query must be asked for, by different queries, before it is kept. Groups are kept at
-        /// first sight while space is free, whole results always.
+        /// first sight while space is free and keeping them is cheap beside computing them (with 1: whatever it costs),
+        /// whole results always.
         pub cache_threshold: usize, default = 2
 
         /// Name under which statements of this session appear in `system.queries`.
@@ -102,8 +123,21 @@ impl ExtensionOptions for NectarineExtension {
 }
 
 /// Settings that are read once, when the home is opened.
-const AT_OPEN: [&str; 4] =
-    ["nectarine.memory_limit", "nectarine.spill_limit", "nectarine.cache.memory", "nectarine.cache.location"];
+const AT_OPEN: [&str; 7] = [
+    "nectarine.memory_limit",
+    "nectarine.spill_limit",
+    "nectarine.cache.memory",
+    "nectarine.cache.location",
+    "nectarine.cache.budget",
+    "nectarine.cache.low_water",
+    "nectarine.cache.fresh_seconds",
+];
+
+/// How large a file of rows on their way between threads may get before the next one is begun. Always the least: when two
+/// threads spill to one reader at the same time they begin two files, and DataFusion's reader waits for more in the first
+/// while what it was promised is in the second. If every reader comes to wait like that the statement never ends; a file that
+/// is whole after one batch is not waited for.
+pub(crate) const SPILL_FILE_BYTES: &str = "datafusion.execution.max_spill_file_size_bytes";
 
 /// Environment variables that start like a setting and are none.
 const NOT_SETTINGS: [&str; 2] = ["NECTARINE_HOME", "NECTARINE_FAIL_POINT"];
@@ -281,6 +315,11 @@ pub(crate) fn check_value(name: &str, value: &str) -> Result<()> {
     match name {
         "nectarine.extent_bytes_max" | "nectarine.cache.entry_limit" => parse_size(name, value, u64::MAX).map(|_| ()),
         "nectarine.reuse" => reuse_mode(value).map(|_| ()),
+        "nectarine.float_sums" => adds_exactly(value).map(|_| ()),
+        SPILL_FILE_BYTES if value.parse::<u64>().is_ok_and(|bytes| bytes > 1) => {
+            Err(EngineError::new(ErrorKind::Unsupported, format!("{SPILL_FILE_BYTES} is always 1"))
+                .with_detail("rows that wait for another thread and do not fit in memory take a file per batch"))
+        }
         _ => Ok(()),
     }
 }
@@ -317,6 +356,18 @@ pub(crate) fn reuse_mode(text: &str) -> Result<ReuseMode> {
             .with_hint("one of on, off, read_only, refresh, check"));
         }
     })
+}
+
+/// Reads the value of `nectarine.float_sums`.
+pub(crate) fn adds_exactly(text: &str) -> Result<bool> {
+    match text.trim().to_ascii_lowercase().as_str() {
+        "exact" => Ok(true),
+        "fast" => Ok(false),
+        _ => {
+            let message = format!("cannot set nectarine.float_sums to \"{text}\"");
+            Err(EngineError::new(ErrorKind::Configuration, message).with_hint("one of exact, fast"))
+        }
+    }
 }
 
 /// Reads `512MB`, `8GB`, `1GiB`, `70%` (of `whole`) or plain bytes.

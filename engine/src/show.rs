@@ -1,4 +1,4 @@
-//! `SHOW CREATE TABLE`, `SHOW CREATE VIEW`.
+//! `SHOW CREATE TABLE` and the like.
 
 use std::sync::Arc;
 
@@ -8,13 +8,14 @@ use arrow::record_batch::RecordBatch;
 use datafusion::config::ConfigOptions;
 use datafusion::physical_plan::memory::MemoryStream;
 use datafusion::sql::parser::Statement as DFStatement;
-use nectarine_catalog::{CatalogError, TableDef, TableKind};
+use nectarine_catalog::{CatalogError, TableDef};
 use nectarine_planner::sql::{self, ParseOptions, ShowCreate, Statement};
 use sqlparser::ast::{self, Ident, ObjectName};
 
 use crate::command::StatementRun;
+use crate::derived::gone;
 use crate::redact::redact;
-use crate::{Answer, AnswerKind, Result, ddl};
+use crate::{Answer, AnswerKind, Notice, Result, ddl};
 
 pub(crate) async fn create(run: &StatementRun<'_>, show: ShowCreate) -> Result<Answer> {
     let name = run.table_name(&ddl::reference(&show.name, run.state.config_options())?)?;
@@ -34,7 +35,22 @@ pub(crate) async fn create(run: &StatementRun<'_>, show: ShowCreate) -> Result<A
     let batch = RecordBatch::try_new(Arc::clone(&schema), arrays)?;
     run.record.finished(1);
     let stream = MemoryStream::try_new(vec![batch], schema, None)?;
-    Ok(Answer::new(run.record.query_id(), AnswerKind::Rows, vec![], Box::pin(stream)))
+    let notices = lost(run, table).await?.into_iter().collect();
+    Ok(Answer::new(run.record.query_id(), AnswerKind::Rows, notices, Box::pin(stream)))
+}
+
+/// Tells of a derived table that it could not be computed again.
+async fn lost(run: &StatementRun<'_>, table: &TableDef) -> Result<Option<Notice>> {
+    let (n_extents, files) = gone(run.catalog, table).await?;
+    let Some(first) = files.first() else { return Ok(None) };
+    let message = format!(
+        "{} files that \"{}\" was made from are gone or changed (it has {n_extents} extents), the first of them \"{first}\"",
+        files.len(),
+        table.name.name
+    );
+    let hint =
+        format!("as long as its rows are kept, ALTER DERIVED TABLE {} SET PINNED makes a copy of them", table.name);
+    Ok(Some(Notice { message, hint: Some(hint) }))
 }
 
 /// The statement that made it, or one that would.
@@ -42,14 +58,12 @@ fn definition(table: &TableDef, config: &ConfigOptions) -> String {
     if let Some(text) = &table.definition {
         return renamed(text, table, config).unwrap_or_else(|| text.clone());
     }
-    match &table.kind {
-        TableKind::View { query, .. } => format!("CREATE VIEW {} AS {query}", table.name),
-        _ => {
-            let columns: Vec<String> =
-                table.schema.fields().iter().map(|field| format!("{} {}", field.name(), field.data_type())).collect();
-            format!("CREATE TABLE {} ({})", table.name, columns.join(", "))
-        }
+    if let Some((query, _)) = table.kind.as_view() {
+        return format!("CREATE {} {} AS {query}", table.kind.word().to_ascii_uppercase(), table.name);
     }
+    let columns: Vec<String> =
+        table.schema.fields().iter().map(|field| format!("{} {}", field.name(), field.data_type())).collect();
+    format!("CREATE TABLE {} ({})", table.name, columns.join(", "))
 }
 
 /// The statement with the name of now, if the one that it was made with is gone; `None` if it is still the same.
@@ -78,10 +92,16 @@ fn renamed(text: &str, table: &TableDef, config: &ConfigOptions) -> Option<Strin
             }
             _ => None,
         },
+        Statement::CreateDerived(create) if !is_current(&create.name) => {
+            let columns: Vec<String> = create.columns.iter().map(ToString::to_string).collect();
+            let columns = if columns.is_empty() { String::new() } else { format!(" ({})", columns.join(", ")) };
+            Some(format!("CREATE DERIVED TABLE {}{columns} AS {}", now(), create.query_text))
+        }
         Statement::CreateView(create) if !is_current(&create.name) => {
             let columns: Vec<String> = create.columns.iter().map(ToString::to_string).collect();
             let columns = if columns.is_empty() { String::new() } else { format!(" ({})", columns.join(", ")) };
-            Some(format!("CREATE VIEW {}{columns} AS {}", now(), create.query_text))
+            let what = if create.materialized { "MATERIALIZED VIEW" } else { "VIEW" };
+            Some(format!("CREATE {what} {}{columns} AS {}", now(), create.query_text))
         }
         _ => None,
     }

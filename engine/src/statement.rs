@@ -10,25 +10,25 @@
 //!
 //! Keeps true   all scans of one table in one statement read the same extents.
 
-use std::collections::{BTreeMap, HashMap};
+mod schemas;
+
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use datafusion::catalog::view::ViewTable;
-use datafusion::catalog::{
-    CatalogProvider, CatalogProviderList, SchemaProvider, Session as DataFusionSession, TableProvider,
-};
+use datafusion::catalog::{Session as DataFusionSession, TableProvider};
 use datafusion::common::runtime::SpawnedTask;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{DFSchema, DataFusionError, Result, plan_err};
 use datafusion::datasource::source_as_provider;
 use datafusion::execution::context::SessionState;
-use datafusion::logical_expr::{LogicalPlan, TableType};
+use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
 use datafusion_datasource::sink::DataSinkExec;
-use nectarine_catalog::{Extent, TableDef, TableId, TableKind, TableName, looks_like_location};
+use nectarine_catalog::{Extent, Fingerprint, TableDef, TableId, TableKind, TableName, looks_like_location};
 use nectarine_executor::{Commit, ExtentSink, FileDescriber};
 use nectarine_planner::{StreamTable, Streams};
 use parking_lot::Mutex;
@@ -36,12 +36,15 @@ use tokio::sync::OnceCell;
 
 use crate::broken_view::BrokenView;
 use crate::catalog_view::CatalogView;
+use crate::derived::FrozenScan;
 use crate::engine::Shared;
 use crate::external;
 use crate::external_insert;
 use crate::managed::{self, AppendCommit, Sources};
+use crate::named::NamedTable;
 use crate::reuse::{Read, extents_digest};
-use crate::system;
+
+use self::schemas::Catalogs;
 
 /// How deep views may stand on views; deeper ones go round in circles.
 const VIEW_DEPTH_MAX: usize = 64;
@@ -68,6 +71,10 @@ pub(crate) type SessionTables = HashMap<TableName, Arc<dyn TableProvider>>;
 pub(crate) struct StatementCatalog {
     pub(crate) shared: Arc<Shared>,
     pub(crate) view: Arc<CatalogView>,
+    /// How many purges there had been when the statement began: what it makes is published only if there was none since.
+    pub(crate) purges: i64,
+    /// What is stored, whatever `view` shows of it: another than that in the catalog of a derived table.
+    pub(crate) stored: Arc<CatalogView>,
     session_tables: Arc<SessionTables>,
     catalog_name: String,
     pinned: Mutex<HashMap<TableId, Arc<Pinned>>>,
@@ -75,9 +82,19 @@ pub(crate) struct StatementCatalog {
     ahead: Mutex<HashMap<TableId, Look>>,
     /// External extents that are read, to be looked at again in the end.
     external: Arc<PinnedExternal>,
+    /// The derived table whose names these are.
+    frozen_for: Option<TableName>,
+    /// What derived tables read of streams, to be looked for if it is needed.
+    frozen_scans: Arc<Mutex<Vec<FrozenScan>>>,
     /// What was pinned, with the tables.
     reads: Mutex<Vec<(Arc<TableDef>, Extents)>>,
+    /// Views that were planned.
+    views: Mutex<BTreeMap<TableName, String>>,
+    /// Only these extents of some tables, by name.
+    only: Mutex<HashMap<TableName, HashSet<Fingerprint>>>,
     located: Mutex<BTreeMap<String, Arc<TableDef>>>,
+    /// What names stood for, in views that it reads as well.
+    resolved: Mutex<BTreeMap<TableName, Arc<TableDef>>>,
     /// What a CREATE statement is about to make: a name, even if it looks like a location.
     new_name: Option<String>,
     /// Set while the statement is planned and run (information_schema looks tables up when it is read); cleared afterwards
@@ -89,25 +106,68 @@ pub(crate) struct StatementCatalog {
 impl StatementCatalog {
     pub(crate) fn new(
         shared: Arc<Shared>,
-        view: Arc<CatalogView>,
+        (view, purges): (Arc<CatalogView>, i64),
         session_tables: Arc<SessionTables>,
         catalog_name: String,
         new_name: Option<String>,
     ) -> Arc<Self> {
         Arc::new(Self {
             shared,
+            stored: Arc::clone(&view),
             view,
+            purges,
             session_tables,
             catalog_name,
             pinned: Mutex::default(),
             ahead: Mutex::default(),
             external: Arc::default(),
+            frozen_for: None,
+            frozen_scans: Arc::default(),
             reads: Mutex::default(),
+            views: Mutex::default(),
+            only: Mutex::default(),
             located: Mutex::default(),
+            resolved: Mutex::default(),
             new_name,
             state: Mutex::default(),
             view_depth: Mutex::default(),
         })
+    }
+
+    /// The catalog of a derived table: what its names stood for, and the extents that there were.
+    pub(crate) fn frozen(&self, name: &TableName, view: CatalogView, extents: HashMap<TableId, Extents>) -> Arc<Self> {
+        let pinned = extents.into_iter().map(|(id, list)| (id, Arc::new(Pinned::new_with(Some(list)))));
+        Arc::new(Self {
+            shared: Arc::clone(&self.shared),
+            view: Arc::new(view),
+            purges: self.purges,
+            stored: Arc::clone(&self.stored),
+            session_tables: Arc::default(),
+            catalog_name: self.catalog_name.clone(),
+            pinned: Mutex::new(pinned.collect()),
+            ahead: Mutex::default(),
+            external: Arc::clone(&self.external),
+            frozen_for: Some(name.clone()),
+            frozen_scans: Arc::clone(&self.frozen_scans),
+            reads: Mutex::default(),
+            views: Mutex::default(),
+            only: Mutex::default(),
+            located: Mutex::default(),
+            resolved: Mutex::default(),
+            new_name: None,
+            state: Mutex::default(),
+            view_depth: Mutex::new(*self.view_depth.lock()),
+        })
+    }
+
+    /// What derived tables would read, since this was last asked.
+    pub(crate) fn take_frozen_scans(&self) -> Vec<FrozenScan> {
+        std::mem::take(&mut self.frozen_scans.lock())
+    }
+
+    /// Extents that are looked at again in the end.
+    pub(crate) fn looks_again_at(&self, extents: Extents) {
+        self.external.lock().push(extents);
     }
 
     /// Makes `state` plan against this catalog until the last clone of the guard goes.
@@ -122,9 +182,12 @@ impl StatementCatalog {
     /// Nothing is pinned by it: a table that turns out not to be read is not one that the statement depends on.
     pub(crate) fn look_ahead(&self, plan: &LogicalPlan) {
         let looked = plan.apply_with_subqueries(|node| {
-            if let LogicalPlan::TableScan(scan) = node
-                && let Ok(provider) = source_as_provider(&scan.source)
-                && let Some(stream) = provider.downcast_ref::<StreamTable>()
+            let LogicalPlan::TableScan(scan) = node else { return Ok(TreeNodeRecursion::Continue) };
+            let Ok(provider) = source_as_provider(&scan.source) else { return Ok(TreeNodeRecursion::Continue) };
+            if let Some(named) = provider.downcast_ref::<NamedTable>() {
+                self.look_ahead(named.query());
+            }
+            if let Some(stream) = provider.downcast_ref::<StreamTable>()
                 && matches!(stream.table().kind, TableKind::External(_))
             {
                 let table = stream.table();
@@ -151,12 +214,32 @@ impl StatementCatalog {
         reads.into_iter().map(|(table, extents)| (table, extents_digest(&extents))).collect()
     }
 
+    /// Tables that the statement read.
+    pub(crate) fn tables_read(&self) -> Vec<Arc<TableDef>> {
+        self.reads.lock().iter().map(|(table, _)| Arc::clone(table)).collect()
+    }
+
+    /// Extents of the tables that the statement read.
+    pub(crate) fn extents_read(&self) -> Vec<Arc<[Arc<Extent>]>> {
+        self.reads.lock().iter().map(|(_, extents)| Arc::clone(extents)).collect()
+    }
+
+    /// Views that the statement read, with their queries.
+    pub(crate) fn views_read(&self) -> BTreeMap<TableName, String> {
+        self.views.lock().clone()
+    }
+
+    /// Lets the statement see only these extents of some tables, as if the others were not there.
+    pub(crate) fn restrict(&self, only: HashMap<TableName, HashSet<Fingerprint>>) {
+        *self.only.lock() = only;
+    }
+
     /// The same, for who looks at them when all scans have ended.
     pub(crate) fn sources(&self) -> Sources {
         Sources::new(Arc::clone(&self.shared), Arc::clone(&self.external))
     }
 
-    fn state(&self) -> Result<Arc<SessionState>> {
+    pub(crate) fn session_state(&self) -> Result<Arc<SessionState>> {
         let state = self.state.lock().clone();
         state.ok_or_else(|| DataFusionError::Internal("a table was looked up after its statement had ended".into()))
     }
@@ -166,25 +249,56 @@ impl StatementCatalog {
             return Ok(Some(Arc::clone(table)));
         }
         match self.view.table(schema, name) {
-            Some(table) => self.provider_of(table).await.map(Some),
+            Some(table) => {
+                self.resolved.lock().insert(TableName::new(schema, name), Arc::clone(table));
+                self.provider_of(table).await.map(Some)
+            }
             None if looks_like_location(name) && self.new_name.as_deref() != Some(name) => {
-                Ok(Some(self.stream_table(&self.located(name).await?)?))
+                let table = self.located(name).await?;
+                self.resolved.lock().insert(TableName::new(schema, name), Arc::clone(&table));
+                Ok(Some(self.stream_table(&table)?))
             }
             None => Ok(None),
         }
     }
 
+    /// What names in the statement, and in the views that it reads, stood for.
+    pub(crate) fn resolved(&self) -> BTreeMap<TableName, Arc<TableDef>> {
+        self.resolved.lock().clone()
+    }
+
     pub(crate) async fn provider_of(self: &Arc<Self>, table: &Arc<TableDef>) -> Result<Arc<dyn TableProvider>> {
         match &table.kind {
-            TableKind::View { query, default_schema } => self.view_table(table, query, default_schema).await,
-            _ => self.stream_table(table),
+            TableKind::View { query, default_schema } => {
+                self.views.lock().insert(table.name.clone(), query.clone());
+                Ok(match self.view_plan(query, default_schema).await? {
+                    Ok((plan, _)) => Arc::new(ViewTable::new(plan, table.definition.clone())),
+                    Err(error) => broken(table, error),
+                })
+            }
+            TableKind::MaterializedView(view) => {
+                self.views.lock().insert(table.name.clone(), view.query.clone());
+                let planned = self.view_plan(&view.query, &view.default_schema).await?;
+                let named = planned.and_then(|(plan, state)| NamedTable::try_new(Arc::clone(table), plan, state));
+                Ok(match named {
+                    Ok(named) => Arc::new(named),
+                    Err(error) => broken(table, error),
+                })
+            }
+            TableKind::Derived(derived) if derived.pinned.is_none() => {
+                Ok(match self.derived_table(table, derived).await {
+                    Ok(named) => Arc::new(named),
+                    Err(error) => broken(table, error),
+                })
+            }
+            TableKind::Managed { .. } | TableKind::External(_) | TableKind::Derived(_) => self.stream_table(table),
         }
     }
 
     fn stream_table(self: &Arc<Self>, table: &Arc<TableDef>) -> Result<Arc<dyn TableProvider>> {
         let mut defaults = vec![];
         if !table.defaults.is_empty() {
-            let state = self.state()?;
+            let state = self.session_state()?;
             let no_columns = DFSchema::empty();
             for default in &table.defaults {
                 defaults.push((default.column.clone(), state.create_logical_expr(&default.sql, &no_columns)?));
@@ -194,40 +308,33 @@ impl StatementCatalog {
         Ok(Arc::new(StreamTable::new(Arc::clone(table), streams, defaults)))
     }
 
-    /// A view is its text, planned against what there is now.
-    async fn view_table(
+    /// A view is its text, planned against what there is now. What is wrong with it is told to who reads the view, not to
+    /// who lists what there is.
+    pub(crate) async fn view_plan(
         self: &Arc<Self>,
-        table: &TableDef,
         query: &str,
         default_schema: &str,
-    ) -> Result<Arc<dyn TableProvider>> {
+    ) -> Result<Result<(LogicalPlan, SessionState)>> {
         let depth = {
             let mut depth = self.view_depth.lock();
             if *depth >= VIEW_DEPTH_MAX {
-                return plan_err!("view \"{}\" stands on itself, or on more than {VIEW_DEPTH_MAX} others", table.name);
+                return plan_err!("a view stands on itself, or on more than {VIEW_DEPTH_MAX} others");
             }
             *depth += 1;
             *depth
         };
-        let mut state = SessionState::clone(self.state()?.as_ref());
+        let mut state = SessionState::clone(self.session_state()?.as_ref());
         state.config_mut().options_mut().catalog.default_schema = default_schema.to_string();
         let planned = match depth % VIEWS_PER_STACK {
             0 => {
-                let query = query.to_string();
+                let (query, state) = (query.to_string(), state.clone());
                 let task = SpawnedTask::spawn(async move { Box::pin(state.create_logical_plan(&query)).await });
                 task.join().await.unwrap_or_else(|error| Err(wrap(error)))
             }
             _ => Box::pin(state.create_logical_plan(query)).await,
         };
         *self.view_depth.lock() -= 1;
-        match planned {
-            Ok(plan) => Ok(Arc::new(ViewTable::new(plan, table.definition.clone()))),
-            // Told to who reads the view, not to who lists what there is.
-            Err(error) => {
-                let error = error.context(format!("view \"{}\"", table.name));
-                Ok(Arc::new(BrokenView::new(Arc::clone(&table.schema), table.definition.clone(), error)))
-            }
-        }
+        Ok(planned.map(|plan| (plan, state)))
     }
 
     /// The table that a location in place of a name stands for.
@@ -235,7 +342,7 @@ impl StatementCatalog {
         if let Some(table) = self.located.lock().get(location) {
             return Ok(Arc::clone(table));
         }
-        let state = self.state()?;
+        let state = self.session_state()?;
         let table = Arc::new(external::locate(&self.shared, &state, location).await?);
         self.located.lock().insert(location.to_string(), Arc::clone(&table));
         Ok(table)
@@ -248,8 +355,13 @@ impl fmt::Debug for StatementCatalog {
     }
 }
 
+fn broken(table: &TableDef, error: DataFusionError) -> Arc<dyn TableProvider> {
+    let error = error.context(format!("{} \"{}\"", table.kind.word(), table.name));
+    Arc::new(BrokenView::new(Arc::clone(&table.schema), table.definition.clone(), error))
+}
+
 /// The extents of an external table now.
-async fn look(shared: Arc<Shared>, table: Arc<TableDef>) -> Result<Arc<[Arc<Extent>]>> {
+pub(crate) async fn look(shared: Arc<Shared>, table: Arc<TableDef>) -> Result<Arc<[Arc<Extent>]>> {
     let TableKind::External(source) = &table.kind else {
         return plan_err!("table \"{}\" is not external", table.name);
     };
@@ -272,8 +384,12 @@ impl Streams for StatementCatalog {
                             None => look(Arc::clone(&self.shared), Arc::new(table.clone())).await?,
                         }
                     }
-                    TableKind::Managed { .. } => self.shared.catalog.extents(table.id).await.map_err(wrap)?,
-                    TableKind::View { .. } => return plan_err!("view \"{}\" has no extents", table.name),
+                    kind if kind.own_files().is_some() => self.shared.catalog.extents(table.id).await.map_err(wrap)?,
+                    kind => return plan_err!("{} \"{}\" has no extents", kind.word(), table.name),
+                };
+                let extents = match self.only.lock().get(&table.name) {
+                    Some(only) => extents.iter().filter(|extent| only.contains(&extent.fingerprint)).cloned().collect(),
+                    None => extents,
                 };
                 self.reads.lock().push((Arc::new(table.clone()), Arc::clone(&extents)));
                 Ok(extents)
@@ -283,6 +399,14 @@ impl Streams for StatementCatalog {
     }
 
     fn scans(&self, table: &TableDef, extents: &Arc<[Arc<Extent>]>) {
+        if let Some(derived) = &self.frozen_for
+            // Its own copy is not a file that others may take away.
+            && !matches!(table.kind, TableKind::Derived(_))
+        {
+            let (table, extents) = (Arc::new(table.clone()), Arc::clone(extents));
+            self.frozen_scans.lock().push(FrozenScan { derived: derived.clone(), table, extents });
+            return;
+        }
         if matches!(table.kind, TableKind::External(_)) {
             let mut external = self.external.lock();
             // A table is scanned twice, or its statement planned twice.
@@ -309,7 +433,7 @@ impl Streams for StatementCatalog {
             TableKind::External(source) => {
                 external_insert::plan(&self.shared, state, source, table, input, self.sources()).await
             }
-            TableKind::View { .. } => plan_err!("cannot insert into view \"{}\"", table.name),
+            kind => plan_err!("cannot insert into {} \"{}\"", kind.word(), table.name),
         }
     }
 }
@@ -341,82 +465,5 @@ impl Planning {
 impl Drop for Planning {
     fn drop(&mut self) {
         *self.catalog.state.lock() = None;
-    }
-}
-
-/// The list of the one catalog.
-#[derive(Debug)]
-struct Catalogs(Arc<StatementCatalog>);
-
-impl CatalogProviderList for Catalogs {
-    fn register_catalog(&self, _name: String, _catalog: Arc<dyn CatalogProvider>) -> Option<Arc<dyn CatalogProvider>> {
-        None
-    }
-
-    fn catalog_names(&self) -> Vec<String> {
-        vec![self.0.catalog_name.clone()]
-    }
-
-    fn catalog(&self, name: &str) -> Option<Arc<dyn CatalogProvider>> {
-        (name == self.0.catalog_name).then(|| Arc::new(Catalog(Arc::clone(&self.0))) as _)
-    }
-}
-
-/// The one catalog.
-#[derive(Debug)]
-struct Catalog(Arc<StatementCatalog>);
-
-impl CatalogProvider for Catalog {
-    fn schema_names(&self) -> Vec<String> {
-        let mut names = self.0.view.schemas.clone();
-        names.push(system::SCHEMA.to_string());
-        names
-    }
-
-    fn schema(&self, name: &str) -> Option<Arc<dyn SchemaProvider>> {
-        if name == system::SCHEMA {
-            return Some(Arc::new(system::SystemSchema::new(Arc::clone(&self.0))));
-        }
-        let is_known = self.0.view.has_schema(name) || self.0.session_tables.keys().any(|table| table.schema == name);
-        is_known.then(|| Arc::new(UserSchema { catalog: Arc::clone(&self.0), name: name.to_string() }) as _)
-    }
-}
-
-/// One of the user's schemas.
-#[derive(Debug)]
-struct UserSchema {
-    catalog: Arc<StatementCatalog>,
-    name: String,
-}
-
-#[async_trait]
-impl SchemaProvider for UserSchema {
-    fn table_names(&self) -> Vec<String> {
-        let stored = self.catalog.view.tables.keys();
-        let names = stored.chain(self.catalog.session_tables.keys()).filter(|table| table.schema == self.name);
-        let mut names: Vec<String> = names.map(|table| table.name.clone()).collect();
-        names.sort();
-        names.dedup();
-        names
-    }
-
-    async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
-        self.catalog.provider(&self.name, name).await
-    }
-
-    async fn table_type(&self, name: &str) -> Result<Option<TableType>> {
-        let table = TableName::new(&self.name, name);
-        if let Some(table) = self.catalog.session_tables.get(&table) {
-            return Ok(Some(table.table_type()));
-        }
-        Ok(self.catalog.view.tables.get(&table).map(|table| match table.kind {
-            TableKind::View { .. } => TableType::View,
-            _ => TableType::Base,
-        }))
-    }
-
-    fn table_exist(&self, name: &str) -> bool {
-        let table = TableName::new(&self.name, name);
-        self.catalog.session_tables.contains_key(&table) || self.catalog.view.tables.contains_key(&table)
     }
 }

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use nectarine_catalog::TableId;
 use nectarine_catalog::store::MetadataStore;
-use nectarine_catalog::{TableId, TableKind};
 
 /// How long a dropped table's files stay, for statements that still read them.
 pub(crate) const DROPPED_GRACE: Duration = Duration::from_secs(600);
@@ -47,7 +47,7 @@ async fn sweep(tables: &Path, store: &dyn MetadataStore) -> nectarine_catalog::R
             None if older_than(&folder, DROPPED_GRACE) => {
                 let _ = std::fs::remove_dir_all(&folder);
             }
-            Some(table) if matches!(table.kind, TableKind::Managed { .. }) => {
+            Some(table) if table.kind.own_files().is_some() => {
                 let old: Vec<PathBuf> =
                     entries(&folder).into_iter().filter(|path| older_than(path, ORPHAN_GRACE)).collect();
                 if old.is_empty() {

@@ -3,9 +3,13 @@
 //! A column here is public, like a function's signature: add at the end, never change.
 
 mod cache_entries;
+mod dependencies;
+mod evictions;
 mod extents;
 mod functions;
 mod lookups;
+mod programs;
+mod provenance;
 mod queries;
 mod settings;
 mod tables;
@@ -19,7 +23,7 @@ use async_trait::async_trait;
 use datafusion::catalog::{SchemaProvider, Session as DataFusionSession, TableProvider};
 use datafusion::common::Result;
 use datafusion::datasource::memory::MemorySourceConfig;
-use datafusion::logical_expr::{Expr, TableType};
+use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
 
 use crate::statement::StatementCatalog;
@@ -31,19 +35,27 @@ pub(crate) const SCHEMA: &str = "system";
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     CacheEntries,
+    Dependencies,
+    Evictions,
     Extents,
     Functions,
     Lookups,
+    Programs,
+    Provenance,
     Queries,
     Settings,
     Tables,
 }
 
-const ALL: [(&str, Kind); 7] = [
+const ALL: [(&str, Kind); 11] = [
     ("cache_entries", Kind::CacheEntries),
+    ("dependencies", Kind::Dependencies),
+    ("evictions", Kind::Evictions),
     ("extents", Kind::Extents),
     ("functions", Kind::Functions),
     ("lookups", Kind::Lookups),
+    ("programs", Kind::Programs),
+    ("provenance", Kind::Provenance),
     ("queries", Kind::Queries),
     ("settings", Kind::Settings),
     ("tables", Kind::Tables),
@@ -86,9 +98,13 @@ impl Kind {
     fn schema(self) -> SchemaRef {
         match self {
             Self::CacheEntries => cache_entries::schema(),
+            Self::Dependencies => dependencies::schema(),
+            Self::Evictions => evictions::schema(),
             Self::Extents => extents::schema(),
             Self::Functions => functions::schema(),
             Self::Lookups => lookups::schema(),
+            Self::Programs => programs::schema(),
+            Self::Provenance => provenance::schema(),
             Self::Queries => queries::schema(),
             Self::Settings => settings::schema(),
             Self::Tables => tables::schema(),
@@ -117,18 +133,31 @@ impl TableProvider for SystemTable {
         TableType::View
     }
 
+    fn supports_filters_pushdown(&self, filters: &[&Expr]) -> Result<Vec<TableProviderFilterPushDown>> {
+        // Only to find rows by index; they are filtered again.
+        let pushdown = match self.kind {
+            Kind::Provenance => TableProviderFilterPushDown::Inexact,
+            _ => TableProviderFilterPushDown::Unsupported,
+        };
+        Ok(vec![pushdown; filters.len()])
+    }
+
     async fn scan(
         &self,
         state: &dyn DataFusionSession,
         projection: Option<&Vec<usize>>,
-        _filters: &[Expr],
+        filters: &[Expr],
         _limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let batch: RecordBatch = match self.kind {
             Kind::CacheEntries => cache_entries::rows(&self.catalog).await?,
+            Kind::Dependencies => dependencies::rows(&self.catalog, state)?,
+            Kind::Evictions => evictions::rows(&self.catalog).await?,
             Kind::Extents => extents::rows(&self.catalog).await?,
             Kind::Functions => functions::rows(&self.catalog)?,
             Kind::Lookups => lookups::rows(&self.catalog).await?,
+            Kind::Programs => programs::rows(&self.catalog).await?,
+            Kind::Provenance => provenance::rows(&self.catalog, filters).await?,
             Kind::Queries => queries::rows(&self.catalog).await?,
             Kind::Settings => settings::rows(&self.catalog, state)?,
             Kind::Tables => tables::rows(&self.catalog).await?,

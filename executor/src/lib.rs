@@ -13,6 +13,7 @@
 //!   arrow_file    lengths in Arrow files, before anyone believes them
 //!   describe      what a new file says of itself: rows and statistics
 //!   write         rows into an immutable, fingerprinted extent
+//!   exact_sum     sums of floats that do not depend on the order of rows
 //!   sink          where INSERT ends: all extents of a statement appear at once, or none
 //! ```
 
@@ -20,6 +21,7 @@ mod arrow_file;
 mod derived;
 mod describe;
 mod error;
+mod exact_sum;
 mod format;
 mod lower;
 mod named_source;
@@ -32,10 +34,12 @@ mod sink;
 mod write;
 
 pub use derived::{
-    DerivedError, DerivedStore, Finished, LoadedEntry, NotRecorded, Recording, RecordingLimits, StoredObject,
+    DerivedError, DerivedStore, Finished, Found, FoundKind, LoadedEntry, NotRecorded, Recording, RecordingLimits,
+    Reserved, Room, Section, StoredObject, Writer,
 };
 pub use describe::{FileDescriber, check_csv_header};
 pub use error::{ExecutorError, Result};
+pub use exact_sum::exact_aggregates;
 pub use format::{compression_of, file_format, infer_schema, reader_options};
 pub use lower::{LowerExtentScans, Lowering, StatementLowering};
 pub use named_source::NameScannedFiles;

@@ -55,7 +55,11 @@ impl PhysicalOptimizerRule for LowerExtentScans {
         let lowering = config.extensions.get::<StatementLowering>().map(|statement| statement.0.as_ref());
         plan.transform_up(|node| {
             if let Some(scan) = node.downcast_ref::<ExtentScanExec>() {
-                return Ok(Transformed::yes(file_scan(scan, &self.runtime, config)?));
+                return Ok(Transformed::yes(file_scan(
+                    scan,
+                    &self.runtime,
+                    scan.config().map_or(config, AsRef::as_ref),
+                )?));
             }
             if let Some(mark) = node.downcast_ref::<AddEntryExec>() {
                 return Ok(Transformed::yes(lower_add_entry(mark, lowering)));

@@ -247,5 +247,7 @@ fn file_source(
 /// At most `n` groups of consecutive files: rows come in the order of the extents where one thread reads them.
 fn in_order(files: Vec<PartitionedFile>, n: usize) -> Vec<FileGroup> {
     let size = files.len().div_ceil(n.max(1)).max(1);
-    files.chunks(size).map(|files| FileGroup::new(files.to_vec())).collect()
+    let n_groups = files.len().div_ceil(size);
+    let mut files = files.into_iter();
+    (0..n_groups).map(|_| FileGroup::new(files.by_ref().take(size).collect())).collect()
 }

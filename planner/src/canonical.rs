@@ -49,7 +49,7 @@ pub use self::function::BuiltIns;
 pub use self::lineage::Lineage;
 pub use self::outline::{Difference, Outline};
 pub use self::prefix::{Exactness, Input, Prefix, PrefixKind, PrefixNode, prefixes};
-pub use self::salt::Salt;
+pub use self::salt::{Salt, changes_rows};
 pub use self::uncacheable::Uncacheable;
 
 /// Raised whenever the encoding of anything changes, so that old entries never match new programs.

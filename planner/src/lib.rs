@@ -4,6 +4,7 @@
 //!   sql        text to statements: splitting, our own syntax, clauses that are refused
 //!   provider   a stream as DataFusion sees it
 //!   prune      which extents a filter can not touch
+//!   ambiguous  filters stay where names do not tell columns apart
 //!   not_in     NOT IN without NULLs is a plain anti join
 //!   function   functions written in SQL, inlined
 //!   canonical  the normal form of plans and their fingerprints
@@ -14,6 +15,7 @@
 //!
 //! Pure: opens no file and awaits nothing but the snapshot that its caller pins.
 
+mod ambiguous;
 pub mod canonical;
 mod error;
 pub mod function;
@@ -25,6 +27,7 @@ pub mod reuse;
 mod segment;
 pub mod sql;
 
+pub use ambiguous::UnambiguousFilters;
 pub use error::{PlannerError, Result};
 pub use not_in::PlainAntiJoins;
 pub use provider::{StreamTable, Streams, reading_of};

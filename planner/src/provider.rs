@@ -85,16 +85,9 @@ pub fn reading_of(table: &TableDef) -> Reading {
                 managed: false,
             }
         }
-        TableKind::Managed { format } => Reading {
-            format: *format,
-            file_schema: Arc::clone(&table.schema),
-            partition_fields: vec![],
-            options: Arc::default(),
-            managed: true,
-        },
         // A view has no extents; nobody scans it.
-        TableKind::View { .. } => Reading {
-            format: FileFormatKind::Parquet,
+        kind => Reading {
+            format: kind.own_files().unwrap_or(FileFormatKind::Parquet),
             file_schema: Arc::clone(&table.schema),
             partition_fields: vec![],
             options: Arc::default(),

@@ -12,7 +12,7 @@ use arrow::datatypes::{DataType, SchemaRef};
 use datafusion::catalog::Session;
 use datafusion::common::pruning::PruningStatistics;
 use datafusion::common::stats::Precision;
-use datafusion::common::{Column, ColumnStatistics, DFSchema, Result, ScalarValue};
+use datafusion::common::{Column, DFSchema, Result, ScalarValue};
 use datafusion::logical_expr::Expr;
 use datafusion::logical_expr::utils::conjunction;
 use datafusion::physical_optimizer::pruning::PruningPredicateBuilder;
@@ -54,35 +54,58 @@ struct ExtentColumns<'a> {
     schema: &'a SchemaRef,
     extents: &'a [Arc<Extent>],
     /// By the ordinal of the column: they are asked for several times, and there may be thousands of extents.
-    known: Mutex<HashMap<usize, Arc<[ColumnStatistics]>>>,
+    known: Mutex<HashMap<usize, Arc<ExtentColumn>>>,
+}
+
+/// One column of all extents.
+struct ExtentColumn {
+    min: Option<ArrayRef>,
+    max: Option<ArrayRef>,
+    nulls: UInt64Array,
 }
 
 impl ExtentColumns<'_> {
-    fn column(&self, ordinal: usize) -> Arc<[ColumnStatistics]> {
-        let column = || self.extents.iter().map(|extent| stats::column(extent, self.schema, ordinal)).collect();
-        Arc::clone(self.known.lock().entry(ordinal).or_insert_with(column))
+    fn column(&self, column: &Column) -> Option<Arc<ExtentColumn>> {
+        let (ordinal, _) = self.schema.column_with_name(&column.name)?;
+        let read = || Arc::new(self.read(ordinal));
+        Some(Arc::clone(self.known.lock().entry(ordinal).or_insert_with(read)))
     }
 
-    fn bound(&self, column: &Column, of: fn(&ColumnStatistics) -> &Precision<ScalarValue>) -> Option<ArrayRef> {
-        let (ordinal, field) = self.schema.column_with_name(&column.name)?;
-        let data_type = field.data_type();
-        if data_type.is_floating() || matches!(data_type, DataType::Dictionary(_, value) if value.is_floating()) {
-            return None;
+    fn read(&self, ordinal: usize) -> ExtentColumn {
+        let data_type = self.schema.field(ordinal).data_type();
+        let mut nulls = Vec::with_capacity(self.extents.len());
+        let has_bounds =
+            !(data_type.is_floating() || matches!(data_type, DataType::Dictionary(_, value) if value.is_floating()));
+        let unknown = ScalarValue::try_from(data_type).ok().filter(|_| has_bounds);
+        let (mut min, mut max) = (vec![], vec![]);
+        for extent in self.extents {
+            let known = stats::column(extent, self.schema, ordinal);
+            // A count of some row groups says nothing of the others.
+            nulls.push(match known.null_count {
+                Precision::Exact(count) => Some(count as u64),
+                _ => None,
+            });
+            if let Some(unknown) = &unknown {
+                let value = |bound: Precision<ScalarValue>| match bound {
+                    Precision::Exact(value) | Precision::Inexact(value) => value,
+                    Precision::Absent => unknown.clone(),
+                };
+                min.push(value(known.min_value));
+                max.push(value(known.max_value));
+            }
         }
-        let unknown = ScalarValue::try_from(data_type).ok()?;
-        let column = self.column(ordinal);
-        let bounds = column.iter().map(|column| of(column).get_value().cloned().unwrap_or_else(|| unknown.clone()));
-        ScalarValue::iter_to_array(bounds).ok()
+        let array = |bounds: Vec<ScalarValue>| ScalarValue::iter_to_array(bounds).ok();
+        ExtentColumn { min: array(min), max: array(max), nulls: nulls.into() }
     }
 }
 
 impl PruningStatistics for ExtentColumns<'_> {
     fn min_values(&self, column: &Column) -> Option<ArrayRef> {
-        self.bound(column, |column| &column.min_value)
+        self.column(column)?.min.clone()
     }
 
     fn max_values(&self, column: &Column) -> Option<ArrayRef> {
-        self.bound(column, |column| &column.max_value)
+        self.column(column)?.max.clone()
     }
 
     fn num_containers(&self) -> usize {
@@ -90,14 +113,7 @@ impl PruningStatistics for ExtentColumns<'_> {
     }
 
     fn null_counts(&self, column: &Column) -> Option<ArrayRef> {
-        let (ordinal, _) = self.schema.column_with_name(&column.name)?;
-        // A count of some row groups says nothing of the others.
-        let count = |column: &ColumnStatistics| match column.null_count {
-            Precision::Exact(count) => Some(count as u64),
-            _ => None,
-        };
-        let counts: UInt64Array = self.column(ordinal).iter().map(count).collect();
-        Some(Arc::new(counts))
+        Some(Arc::new(self.column(column)?.nulls.clone()))
     }
 
     fn row_counts(&self) -> Option<ArrayRef> {

@@ -7,10 +7,13 @@
 //!   admission   which prefixes are worth keeping
 //!   consistent  never one half of a query from the cache and the other computed anew, where that could show
 //!   cover       entries with other columns but the same rows
+//!   derived     programs that are kept by name, inside of a plan
 //!   report      what was found, for EXPLAIN REUSE
 //!   lookup      what was asked for, for system tables
 //!   recheck     entries that check mode computes anew by themselves
 //!   segments    hits on some of a program's extents, completed
+//!   windows     the same where statistics decide a filter for whole extents
+//!   merging     small entries of a window that are merged while they are read
 //!   rule        the physical rule that puts it together
 //! ```
 
@@ -19,7 +22,9 @@ mod candidate;
 mod consistent;
 mod context;
 mod cover;
+mod derived;
 mod lookup;
+mod merging;
 mod oracle;
 mod recheck;
 mod report;
@@ -31,11 +36,12 @@ mod windows;
 mod tests;
 
 pub use self::admission::AdmissionPolicy;
-pub use self::context::{ExtentCounts, Findings, Hit, Kept, Repeated, ReuseContext, ReuseExtension, ReuseMode};
+pub use self::context::{ExtentCounts, Findings, Hit, Kept, MadeOf, Repeated, ReuseContext, ReuseExtension, ReuseMode};
 pub use self::cover::{Relative, may_cover};
+pub use self::derived::luck;
 pub use self::lookup::Lookup;
 pub use self::oracle::{CacheOracle, EmptyOracle, Found, Inquiry, Segment};
-pub use self::recheck::Recheck;
+pub use self::recheck::{Recheck, Unchecked};
 pub use self::report::{PrefixReport, Verdict};
 pub(crate) use self::rule::read_us;
 pub use self::rule::{ReusePrefixes, is_worth_it};

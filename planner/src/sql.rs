@@ -11,8 +11,10 @@ mod alter;
 mod append_only;
 mod copy;
 mod depth;
+mod derived;
 mod keyword;
 mod lex;
+mod named;
 mod parse;
 mod position;
 mod refuse;
@@ -25,4 +27,7 @@ pub use parse::{ParseOptions, parse};
 pub use position::{find_name, offset_of};
 pub use refuse::{refuse_ignored, refuse_on_scalar_functions};
 pub use split::{is_complete, split_statements};
-pub use statement::{AlterTableRename, AlterTableSetSchema, CopyFrom, CreateView, Relation, ShowCreate, Statement};
+pub use statement::{
+    AlterTableRename, AlterTableSetSchema, CopyFrom, CreateDerived, CreateView, Drop, Percent, PinDerived, PurgeSource,
+    Relation, ShowCreate, Statement, Subject,
+};

@@ -7,4 +7,5 @@ pub mod hook;
 pub mod invariance;
 pub mod program;
 pub mod s3_server;
+pub mod small_disk;
 pub mod watchdog;

@@ -1,13 +1,20 @@
 //! One binary for all integration tests: linking DataFusion once is enough.
 
 mod bad_input;
+mod collector;
 mod conformance;
+mod derived_tables;
 mod docs;
+mod eviction;
 mod explained;
 mod fail_points;
 mod faults;
+mod floats;
 mod invariance;
+mod materialized_views;
 mod processes;
+mod provenance;
+mod purge;
 mod reuse;
 mod s3;
 mod s3_cache;
@@ -15,4 +22,5 @@ mod segments;
 mod sql;
 mod streams;
 mod tidy;
+mod verify;
 mod windows;

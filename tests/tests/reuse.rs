@@ -33,6 +33,7 @@ async fn ask(db: &Db, sql: &str) -> (String, Receipt) {
     let answer = db.session().execute(sql).await.unwrap_or_else(|error| panic!("{sql}: {error}"));
     let receipt = answer.receipt();
     let batches = answer.collect().await.unwrap_or_else(|error| panic!("{sql}: {error}"));
+    db.cache().settled().await;
     (nectarine_tests::db::rows_text(&batches), receipt())
 }
 
@@ -265,5 +266,59 @@ async fn functions_of_time_are_asked_each_time() {
         let (first, _) = ask(&db, &sql).await;
         tokio::time::sleep(std::time::Duration::from_millis(2)).await;
         assert_ne!(ask(&db, &sql).await.0, first, "{name}");
+    }
+}
+
+/// Which columns a result has is known to who opens the home, and to who has it open already.
+#[tokio::test(flavor = "multi_thread")]
+async fn other_columns_are_found_by_another_process() {
+    let db = table().await;
+    let all = "SELECT n % 10 AS k, count(*) AS c, min(n) AS low FROM t GROUP BY k";
+    let some = ["SELECT n % 10 AS k, count(*) AS c FROM t GROUP BY k", "SELECT n % 10 AS k, min(n) FROM t GROUP BY k"];
+    db.ok("SET nectarine.reuse = 'off'").await;
+    let expected = [db.ask(some[0]).await.0, db.ask(some[1]).await.0];
+    db.ok("SET nectarine.reuse = 'on'").await;
+    let second = db.second().await;
+    // Looks into the view cache while there is nothing in it.
+    second.ok("SELECT count(*) FROM t WHERE n < 5").await;
+    db.ask(all).await;
+    let (rows, receipt) = second.ask(some[0]).await;
+    assert_eq!((&rows, receipt.reused), (&expected[0], Reused::Partial));
+    second.shutdown().await;
+    let db = db.reopen().await;
+    let (rows, receipt) = db.ask(some[1]).await;
+    assert_eq!((&rows, receipt.reused), (&expected[1], Reused::Partial));
+}
+
+/// Two columns of one name: the filter that a join makes while it runs goes to that which it is about, or nowhere.
+#[tokio::test(flavor = "multi_thread")]
+async fn columns_of_one_name() {
+    let db = Db::new().await;
+    db.ok("COPY (SELECT 'a1' AS id, 'x1' AS ty) TO '{dir}/a/0.parquet' STORED AS PARQUET").await;
+    db.ok("COPY (SELECT 'x1' AS id) TO '{dir}/b/0.parquet' STORED AS PARQUET").await;
+    db.ok("COPY (SELECT 100 AS amount, 1 AS id) TO '{dir}/o/0.parquet' STORED AS PARQUET").await;
+    db.ok("COPY (SELECT 300 AS amount, 2 AS id) TO '{dir}/o/1.parquet' STORED AS PARQUET").await;
+    db.ok("COPY (SELECT 30 AS amount, 1 AS id) TO '{dir}/p/0.parquet' STORED AS PARQUET").await;
+    db.ok("COPY (SELECT 10 AS amount, 2 AS id) TO '{dir}/p/1.parquet' STORED AS PARQUET").await;
+    for table in ["a", "b", "o", "p"] {
+        db.ok(&format!("CREATE EXTERNAL TABLE {table} STORED AS PARQUET LOCATION '{{dir}}/{table}/'")).await;
+    }
+    let groups = "SELECT a.id, b.id FROM a LEFT JOIN b ON a.ty = b.id GROUP BY a.id, b.id";
+    let rows = "SELECT a.id, b.id, a.ty || '!' AS tag FROM a JOIN b ON a.ty = b.id";
+    let cases = [
+        (format!("SELECT s.id, a.id, b.id FROM b AS s JOIN ({groups}) ON s.id = b.id"), "x1|a1|x1"),
+        (format!("SELECT s.id, a.id, b.id, tag FROM a AS s JOIN ({rows}) ON s.id = a.id"), "a1|a1|x1|x1!"),
+        (format!("SELECT s.id, a.id, b.id, tag FROM b AS s JOIN ({rows}) ON s.id = b.id"), "x1|a1|x1|x1!"),
+        (
+            "SELECT o.amount, p.amount FROM o JOIN p ON o.id = p.id JOIN p AS c ON p.id = c.id ORDER BY p.amount LIMIT 1"
+                .to_owned(),
+            "300|10",
+        ),
+    ];
+    for mode in ["off", "on", "on", "check", "refresh", "on"] {
+        db.ok(&format!("SET nectarine.reuse = '{mode}'")).await;
+        for (sql, expected) in &cases {
+            assert_eq!(db.ok(sql).await, *expected, "{mode}: {sql}");
+        }
     }
 }

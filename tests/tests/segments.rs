@@ -2,7 +2,9 @@
 //!
 //! Every answer is compared with the same statement with reuse off, and every entry with what is computed anew.
 
+mod at_random;
 mod guards;
+mod keys;
 
 use std::path::Path;
 use std::sync::Arc;

@@ -9,6 +9,7 @@ use arrow::array::{ArrayRef, Float64Array, Int64Array, StringArray, TimestampMic
 use nectarine_engine::{Receipt, Reused};
 use nectarine_tests::db::Db;
 use nectarine_tests::files;
+use sqlx::{Connection, SqliteConnection};
 
 const ROWS: i64 = 20_000;
 const DAY_US: i64 = 86_400_000_000;
@@ -287,6 +288,114 @@ async fn days_come_and_go() {
             let sql = format!("SELECT user_id % 4 AS k, count(*), sum(v) FROM c WHERE {window} GROUP BY k");
             check(&db, &sql).await;
             check(&db, &sql).await;
+        }
+    }
+}
+
+/// Entries that a window would read are computed anew in check mode, though the statement itself needs none of them.
+#[tokio::test(flavor = "multi_thread")]
+async fn check_mode_looks_at_inner_extents() {
+    let db = days(0..6).await;
+    let sql = format!(
+        "SELECT user_id % 5 AS k, count(*), sum(day) FROM c WHERE ts >= {} AND ts < {} GROUP BY k",
+        at(1, 0),
+        at(5, 0)
+    );
+    check(&db, &sql).await;
+    let checking = db.client();
+    checking.ok("SET nectarine.reuse = 'check'").await;
+    checking.ok(&sql).await;
+    db.shutdown().await;
+    // What is about one day is said to be about another.
+    let metadata = db.home().join("metadata.db");
+    let mut connection = SqliteConnection::connect(&format!("sqlite://{}", metadata.display())).await.expect("a file");
+    let lie = "UPDATE cache_entry_inputs SET input = (SELECT max(input) FROM cache_inputs WHERE length(extents) = 32) \
+               WHERE input IN (SELECT input FROM cache_inputs WHERE length(extents) = 32)";
+    let lied = sqlx::query(lie).execute(&mut connection).await.expect("an update").rows_affected();
+    assert!(lied > 1, "there are entries over single days");
+    connection.close().await.expect("it closes");
+
+    let db = db.reopen().await;
+    let checking = db.client();
+    checking.ok("SET nectarine.reuse = 'check'").await;
+    let error = checking.run(&sql).await.expect_err("an entry differs");
+    assert!(error.contains("differs from what is computed"), "{error}");
+}
+
+/// A window over many small files is put together from few entries: neighbours are merged while they are read.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_long_window_reads_few_entries() {
+    let db = Db::new().await;
+    let n_days = 150;
+    for number in 0..n_days {
+        let times = (0..600).map(|row| START_US + number * DAY_US + row * (DAY_US / 600));
+        let column = |value: fn(i64) -> i64| Arc::new(Int64Array::from_iter_values((0..600).map(value))) as ArrayRef;
+        files::parquet(
+            &db.path(&format!("c/{number:03}.parquet")),
+            vec![
+                ("ts", Arc::new(TimestampMicrosecondArray::from_iter_values(times))),
+                ("user_id", column(|row| row * 7919 % 313)),
+                ("v", column(|row| row * 104_729 % 1_000)),
+                ("w", column(|row| row % 11)),
+                ("x", column(|row| row * row)),
+            ],
+        );
+    }
+    db.ok("CREATE EXTERNAL TABLE c STORED AS PARQUET LOCATION '{dir}/c/'").await;
+    let shapes = [
+        "SELECT user_id % 5 AS k, count(*), sum(v), min(ts), max(x), count(DISTINCT w) FROM c WHERE {w} GROUP BY k",
+        "SELECT count(*), sum(v), avg(v), median(v) FROM c WHERE {w} AND v < 500",
+    ];
+    for shape in shapes {
+        let mut most = 0;
+        for slide in 0..40_i64 {
+            // Mostly a day further; now and then back, or another length.
+            let (first, length) = match slide % 10 {
+                7 => (slide / 2, 77),
+                9 => (slide + 11, 30),
+                _ => (slide, 100),
+            };
+            let at = |day: i64| format!("to_timestamp_micros({})", START_US + day * DAY_US);
+            let window = format!("ts >= {} AND ts < {}", at(first), at(first + length));
+            let receipt = check(&db, &shape.replace("{w}", &window)).await;
+            if slide > 1 {
+                assert_eq!(receipt.reused, Reused::Partial, "{shape}: {slide}");
+                most = most.max(receipt.entries.len());
+            }
+        }
+        assert!(most <= 20, "{most} entries: {shape}");
+    }
+}
+
+/// Whoever has little memory has it whole: pieces of a window, and what merges them, would each get a small share of it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_fits_without_reuse_fits_with_it() {
+    let settings = [("nectarine.memory_limit", "20MB"), ("datafusion.execution.target_partitions", "2")];
+    let db = Db::with(&settings).await;
+    let rows = 0..60_000_i64;
+    for number in 0..36 {
+        let times = rows.clone().map(|row| START_US + number * DAY_US + row);
+        let column =
+            |value: fn(i64) -> i64| Arc::new(Int64Array::from_iter_values(rows.clone().map(value))) as ArrayRef;
+        files::parquet(
+            &db.path(&format!("c/{number:03}.parquet")),
+            vec![
+                ("ts", Arc::new(TimestampMicrosecondArray::from_iter_values(times))),
+                ("user_id", column(|row| row)),
+                ("v", column(|row| row * 104_729 % 1_000)),
+            ],
+        );
+    }
+    db.ok("CREATE EXTERNAL TABLE c STORED AS PARQUET LOCATION '{dir}/c/'").await;
+    for first in 0..3 {
+        let at = |day: i64| format!("to_timestamp_micros({})", START_US + day * DAY_US);
+        let window = format!("ts >= {} AND ts < {}", at(first), at(first + 32));
+        for shape in [
+            "SELECT user_id % 5 AS k, count(DISTINCT user_id), count(DISTINCT v), sum(v) FROM c WHERE {w} GROUP BY k",
+            "SELECT n, count(*), sum(s) FROM (SELECT user_id, count(*) AS n, sum(v) AS s FROM c WHERE {w} GROUP BY user_id) GROUP BY n",
+            "SELECT count(DISTINCT user_id), count(DISTINCT v), median(v) FROM c WHERE {w} AND user_id % 8 = 0",
+        ] {
+            check(&db, &shape.replace("{w}", &window)).await;
         }
     }
 }

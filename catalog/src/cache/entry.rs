@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use arrow::datatypes::SchemaRef;
+
 use crate::Fingerprint;
 
 /// Longest description that is kept, of an entry or a program; longer ones are cut.
@@ -116,6 +118,19 @@ pub struct ProgramRecord {
     pub encoding: Arc<[u8]>,
     /// The program for people, short; see [`DESCRIPTION_BYTES_MAX`].
     pub description: String,
+}
+
+/// Which rows a program gives, and what its columns are: others that give the same rows in other columns are its relatives.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RelativeRecord {
+    /// FP_P.
+    pub program: Fingerprint,
+    /// Which rows, with the extents left open.
+    pub family: Fingerprint,
+    /// What each column is, within the family.
+    pub columns: Arc<[Fingerprint]>,
+    /// Their types.
+    pub schema: SchemaRef,
 }
 
 /// Cuts a description that is too long, between two characters.

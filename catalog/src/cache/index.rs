@@ -8,6 +8,9 @@ use super::digest_map::{DigestMap, Keyed, NO_SLOT};
 use super::{EntryKind, EntrySummary, UseCount};
 use crate::Fingerprint;
 
+/// Evictions that `system.evictions` shows.
+pub(super) const EVICTIONS_KEPT: usize = 10_000;
+
 /// Dropped keys that are remembered for explanations; twice as many as the store remembers are never reached.
 pub(super) const DROPPED_KEPT: usize = 65_536;
 

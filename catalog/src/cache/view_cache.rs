@@ -18,9 +18,12 @@ use std::sync::Arc;
 use parking_lot::{Mutex, RwLock};
 
 use super::counts::{LOOKUPS_KEPT, Lookups, Uses};
-use super::index::{DROPPED_KEPT, Index};
+use super::index::{DROPPED_KEPT, EVICTIONS_KEPT, Index};
 use super::inputs::{EntryInputs, KnownInputs};
-use super::{CacheChange, CacheEntry, EntryPart, EntrySummary, ProgramRecord, UseCount, bounded};
+use super::{
+    CacheChange, CacheEntry, DataScope, DroppedEntries, EntryPart, EntryProvenance, EntrySummary, EvictionNote,
+    NewEntry, ProgramRecord, ProgramRun, Publication, RelativeRecord, StoredProgram, UseCount, bounded,
+};
 use crate::store::MetadataStore;
 use crate::{CatalogError, Clock, Fingerprint, Result, SystemClock};
 
@@ -39,6 +42,8 @@ pub(super) struct Inner {
     uses: Mutex<Uses>,
     pub(super) lookups: Mutex<Lookups>,
     inputs: KnownInputs,
+    /// Entries that others dropped since somebody asked; `None` for any number of them.
+    gone: Mutex<Option<Vec<Fingerprint>>>,
     /// Held while changes are read, so that they are applied in the order of their versions.
     refreshing: tokio::sync::Mutex<()>,
     /// Held while counts are written down.
@@ -92,6 +97,7 @@ impl ViewCache {
             uses: Mutex::default(),
             lookups: Mutex::new(lookups),
             inputs: KnownInputs::default(),
+            gone: Mutex::new(Some(vec![])),
             refreshing: tokio::sync::Mutex::default(),
             flushing: tokio::sync::Mutex::default(),
         };
@@ -125,6 +131,17 @@ impl ViewCache {
         if changes.n_damaged > 0 {
             tracing::warn!(n_damaged = changes.n_damaged, "cache entries that cannot be read were left out");
         }
+        let dropped = collected.iter().filter_map(|change| match change {
+            CacheChange::Dropped { key, .. } => Some(*key),
+            _ => None,
+        });
+        let mut gone = self.inner.gone.lock();
+        match (&fresh, gone.as_mut()) {
+            (None, Some(gone)) => gone.extend(dropped),
+            (Some(_), _) => *gone = None,
+            (None, None) => {}
+        }
+        drop(gone);
         let mut index = self.inner.index.write();
         match fresh {
             // What this process added after those changes were read is missing until the next refresh tells of it.
@@ -141,6 +158,12 @@ impl ViewCache {
             }
         }
         Ok(())
+    }
+
+    /// Entries that others dropped, as far as refreshes since the last call told: who holds rows of theirs lets them go.
+    /// `None` if all that is not there may have been.
+    pub fn take_gone(&self) -> Option<Vec<Fingerprint>> {
+        self.inner.gone.lock().replace(vec![])
     }
 
     /// The version of the store that the index has caught up with.
@@ -210,6 +233,12 @@ impl ViewCache {
         Totals { entries: index.n_entries() as u64, bytes: index.bytes(), programs: index.n_programs() as u64 }
     }
 
+    /// What all entries come to, and the version of which that is true.
+    pub fn bytes_at_version(&self) -> (u64, i64) {
+        let index = self.inner.index.read();
+        (index.bytes(), index.version)
+    }
+
     /// A whole entry, from the store. `Damaged` if it cannot be read; then [`Self::remove`] makes room for a new one.
     pub async fn entry(&self, key: &Fingerprint) -> Result<Option<CacheEntry>> {
         self.inner.store.cache_entry(key).await
@@ -241,6 +270,16 @@ impl ViewCache {
         self.inner.store.cache_files_referenced(locations).await
     }
 
+    /// Writes down which rows programs give; see [`MetadataStore::save_relatives`].
+    pub async fn save_relatives(&self, relatives: &[RelativeRecord], keep: usize) -> Result<()> {
+        self.inner.store.save_relatives(relatives, keep).await
+    }
+
+    /// Programs by the rows they give, those written down after `after`; see [`MetadataStore::relatives`].
+    pub async fn relatives(&self, after: i64, limit: usize) -> Result<(i64, Vec<RelativeRecord>)> {
+        self.inner.store.relatives(after, limit).await
+    }
+
     /// AddEntry: publishes an entry whose files are in place. If its key is there already, the old entry stays and
     /// `false` is returned; the caller deletes its files.
     pub async fn add(&self, entry: CacheEntry, program: ProgramRecord) -> Result<bool> {
@@ -249,8 +288,15 @@ impl ViewCache {
     }
 
     /// Publishes several entries in one transaction; see [`Self::add`].
-    pub async fn add_all(&self, mut entries: Vec<(CacheEntry, ProgramRecord)>) -> Result<Vec<bool>> {
-        for (entry, program) in &mut entries {
+    pub async fn add_all(&self, entries: Vec<(CacheEntry, ProgramRecord)>) -> Result<Vec<bool>> {
+        let new = |(entry, program)| NewEntry { entry, program, lineage: None };
+        self.publish(Publication { entries: entries.into_iter().map(new).collect(), ..Publication::default() }).await
+    }
+
+    /// Publishes what a statement made, in one transaction; see [`Self::add`]. Nothing is added if something was purged
+    /// since the statement began.
+    pub async fn publish(&self, mut publication: Publication) -> Result<Vec<bool>> {
+        for NewEntry { entry, program, .. } in &mut publication.entries {
             if entry.program != program.program {
                 let what = format!("cache entry \"{}\"", entry.key);
                 return Err(CatalogError::Damaged { what, detail: "it comes with another program".to_owned() });
@@ -258,25 +304,74 @@ impl ViewCache {
             entry.description = bounded(std::mem::take(&mut entry.description));
             program.description = bounded(std::mem::take(&mut program.description));
         }
-        let outcome = self.inner.store.add_cache_entries(&entries).await?;
+        let outcome = self.inner.store.publish(&publication).await?;
+        let entries = &publication.entries;
         if let Some(version) = outcome.version {
             let added = entries.iter().zip(&outcome.added).filter(|(_, added)| **added);
-            let changes = added.map(|((entry, _), _)| CacheChange::Entry { summary: entry.summary(), version });
+            let changes = added.map(|(new, _)| CacheChange::Entry { summary: new.entry.summary(), version });
             self.inner.index.write().apply_own(version, changes);
-            entries.iter().for_each(|(entry, _)| self.inner.inputs.put(entry.key, &entry.inputs));
+            entries.iter().for_each(|new| self.inner.inputs.put(new.entry.key, &new.entry.inputs));
         }
         Ok(outcome.added)
+    }
+
+    /// Drops all entries that were made from something in the scope, and refuses what statements that run now make. Returns
+    /// the keys of those that went, and their files that no entry references any more, for the caller to delete.
+    pub async fn purge(&self, scope: &DataScope) -> Result<(Vec<Fingerprint>, Vec<EntryPart>)> {
+        let outcome = self.inner.store.purge(scope, DROPPED_KEPT).await?;
+        if let Some(version) = outcome.version {
+            let changes = outcome.keys.iter().map(|key| CacheChange::Dropped { key: *key, version });
+            self.inner.index.write().apply_own(version, changes);
+        }
+        Ok((outcome.keys, outcome.parts))
+    }
+
+    /// Entries that were made from something in the scope, from the store.
+    pub async fn dependants(&self, scope: &DataScope) -> Result<Vec<Fingerprint>> {
+        self.inner.store.dependants(scope).await
+    }
+
+    /// What entries were made of, from the store; those that are not there are left out.
+    pub async fn provenance(&self, keys: &[Fingerprint]) -> Result<Vec<EntryProvenance>> {
+        self.inner.store.provenance(keys).await
+    }
+
+    /// Writes down runs of programs.
+    pub async fn save_program_runs(&self, runs: &[ProgramRun]) -> Result<()> {
+        self.inner.store.save_program_runs(runs).await
+    }
+
+    /// How a program came to be.
+    pub async fn program_source(&self, source: &Fingerprint) -> Result<Option<StoredProgram>> {
+        self.inner.store.program_source(source).await
+    }
+
+    /// Programs that ran; see [`MetadataStore::program_sources`].
+    pub async fn program_sources(&self, after: Option<&Fingerprint>, limit: usize) -> Result<Vec<StoredProgram>> {
+        self.inner.store.program_sources(after, limit).await
     }
 
     /// Drops entries. Returns their files that no entry references any more, for the caller to delete. That they were
     /// there is remembered for a while; see [`Inquiry::dropped`].
     pub async fn remove(&self, keys: &[Fingerprint]) -> Result<Vec<EntryPart>> {
         let outcome = self.inner.store.drop_cache_entries(keys, DROPPED_KEPT).await?;
+        self.dropped(&outcome);
+        Ok(outcome.parts)
+    }
+
+    /// As [`Self::remove`], and it is written down why; returns what was there, for the caller to delete the files.
+    pub async fn evict(&self, keys: &[Fingerprint], reason: &str) -> Result<DroppedEntries> {
+        let note = EvictionNote { reason, at: self.now(), keep: EVICTIONS_KEPT };
+        let outcome = self.inner.store.evict_cache_entries(keys, DROPPED_KEPT, &note).await?;
+        self.dropped(&outcome);
+        Ok(outcome)
+    }
+
+    fn dropped(&self, outcome: &DroppedEntries) {
         if let Some(version) = outcome.version {
-            let changes = outcome.keys.into_iter().map(|key| CacheChange::Dropped { key, version });
+            let changes = outcome.keys.iter().map(|key| CacheChange::Dropped { key: *key, version });
             self.inner.index.write().apply_own(version, changes);
         }
-        Ok(outcome.parts)
     }
 
     /// A query read an entry, which saved it so much. Counted in memory until [`Self::flush`].

@@ -1,20 +1,18 @@
 //! Walks local folders: names first, then one `stat` per file that may belong to the table.
 //!
-//! Cost   10,000 files of one folder in a few milliseconds: entries are relative to the open folder, two threads ask for
-//!        their metadata, and each file takes one allocation for its location.
+//! Cost   that of the `stat`s, shared by threads (see folder.rs), and one allocation per file for its location.
 
-use std::cmp::Ordering;
-use std::fs::{self, DirEntry, Metadata};
+mod folder;
+
+use std::fs::{self, Metadata};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use self::folder::{Folder, Kind, Names};
 use super::{ListedFile, PartitionReader, Taking};
 use crate::location::{Part, Place, is_hidden, push_encoded};
 use crate::{CatalogError, FileIdentity, Location, Result};
-
-/// Below this a second thread costs more than it brings.
-const PARALLEL_ENTRIES: usize = 1000;
 
 /// Deeper is a mistake, or a file system that lies.
 const MAX_DEPTH: usize = 256;
@@ -170,100 +168,63 @@ enum Entry {
     File(FileIdentity),
 }
 
-/// An entry of which only the name and the kind are known.
-struct Name {
-    name: String,
-    is_folder: bool,
-    entry: DirEntry,
-}
-
-impl Name {
-    /// A file takes part with its name, a folder with a slash behind it: that is the order of whole paths.
-    fn compare(&self, other: &Self) -> Ordering {
-        let slash = |name: &Self| if name.is_folder { "/" } else { "" }.bytes();
-        let (one, two) = (self.name.as_bytes(), other.name.as_bytes());
-        let common = one.len().min(two.len());
-        one[..common].cmp(&two[..common]).then_with(|| {
-            let (one, two) = (one[common..].iter().copied(), two[common..].iter().copied());
-            one.chain(slash(self)).cmp(two.chain(slash(other)))
-        })
-    }
-}
-
 /// Those entries that `wanted(name, is_file)` lets through, links followed, in path order.
 fn read_folder(path: &Path, wanted: impl Fn(&str, bool) -> bool, n_others: &mut usize) -> Result<Vec<Entry>> {
     let failed = |error: io::Error| located("list", path, error);
-    let mut names: Vec<Name> = Vec::new();
-    for entry in fs::read_dir(path).map_err(failed)? {
-        let entry = entry.map_err(failed)?;
-        let kind = entry.file_type().map_err(failed)?;
-        // A link to nowhere, or a ring of links, is as if it were not there.
-        let kind = match kind.is_symlink() {
-            false => kind,
-            true => match fs::metadata(entry.path()) {
-                Ok(metadata) => metadata.file_type(),
-                Err(_) => continue,
-            },
-        };
-        if !kind.is_dir() && !kind.is_file() {
-            continue;
+    let mut folder = Folder::open(path).map_err(failed)?;
+    let mut names = Names::default();
+    let read = folder.read(|name, kind| {
+        if kind == Kind::Other {
+            return Ok(());
         }
-        let name = entry.file_name();
-        let name = match name.to_str().filter(|name| !name.bytes().any(|byte| byte.is_ascii_control())) {
-            Some(name) => name.to_owned(),
+        let is_file = kind == Kind::File;
+        match name.to_str().filter(|name| !name.bytes().any(|byte| byte.is_ascii_control())) {
+            Some(name) if wanted(name, is_file) => names.push(name, !is_file),
+            Some(_) => *n_others += usize::from(is_file),
             // Object stores name objects in UTF-8. A stranger is passed over, one of ours is an error.
-            None if wanted(&name.to_string_lossy(), kind.is_file()) => return Err(unreadable_name(&entry.path())),
-            None => continue,
-        };
-        if wanted(&name, kind.is_file()) {
-            names.push(Name { name, is_folder: kind.is_dir(), entry });
-        } else if kind.is_file() {
-            *n_others += 1;
+            None if wanted(&name.to_string_lossy(), is_file) => {
+                return Err(Unlisted::Name(unreadable_name(&path.join(name))));
+            }
+            None => {}
+        }
+        Ok(())
+    });
+    read.map_err(|error| match error {
+        Unlisted::Read(error) => failed(error),
+        Unlisted::Name(error) => error,
+    })?;
+    names.sort();
+    let base = folder_location(text(path)?);
+    let mut location = String::new();
+    let mut entries = Vec::with_capacity(names.len());
+    for ((name, is_folder), found) in names.iter().zip(folder.look(&names).map_err(failed)?) {
+        match found {
+            None if is_folder => entries.push(Entry::Folder(name.to_owned())),
+            None => {}
+            Some(Ok(attributes)) => {
+                location.clear();
+                location.push_str(&base);
+                push_encoded(&mut location, name);
+                entries.push(Entry::File(FileIdentity::of_attributes(Arc::from(location.as_str()), attributes)));
+            }
+            // Gone since its name was read.
+            Some(Err(error)) if is_absent(Some(&error)) => {}
+            Some(Err(error)) => return Err(located("look at", &path.join(name), error)),
         }
     }
-    names.sort_unstable_by(Name::compare);
-    look_at_all(names, &folder_location(text(path)?))
+    Ok(entries)
 }
 
-/// Asks for the metadata of files, in order; by two threads if there are many.
-fn look_at_all(mut names: Vec<Name>, base: &str) -> Result<Vec<Entry>> {
-    let look = |names: Vec<Name>| -> Result<Vec<Entry>> {
-        let mut entries = Vec::with_capacity(names.len());
-        let mut location = String::new();
-        for Name { name, is_folder, entry } in names {
-            if is_folder {
-                entries.push(Entry::Folder(name));
-                continue;
-            }
-            let is_link = entry.file_type().is_ok_and(|kind| kind.is_symlink());
-            let metadata = if is_link { fs::metadata(entry.path()) } else { entry.metadata() };
-            match metadata {
-                Ok(metadata) => {
-                    location.clear();
-                    location.push_str(base);
-                    push_encoded(&mut location, &name);
-                    entries.push(Entry::File(FileIdentity::of_local(Arc::from(location.as_str()), &metadata)));
-                }
-                // Gone since its name was read.
-                Err(error) if is_absent(Some(&error)) => {}
-                Err(error) => return Err(located("look at", &entry.path(), error)),
-            }
-        }
-        Ok(entries)
-    };
-    if names.len() < PARALLEL_ENTRIES {
-        return look(names);
+/// Why a folder was not listed.
+enum Unlisted {
+    Read(io::Error),
+    Name(CatalogError),
+}
+
+impl From<io::Error> for Unlisted {
+    fn from(error: io::Error) -> Self {
+        Self::Read(error)
     }
-    let other_half = names.split_off(names.len() / 2);
-    std::thread::scope(|scope| {
-        let other = scope.spawn(|| look(other_half));
-        let mut entries = look(names)?;
-        match other.join() {
-            Ok(others) => entries.extend(others?),
-            Err(panic) => std::panic::resume_unwind(panic),
-        }
-        Ok(entries)
-    })
 }
 
 fn found(path: &Path) -> Result<Option<Metadata>> {

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use arrow::datatypes::{DataType, Field, Fields, IntervalUnit, Schema, SchemaRef, TimeUnit, UnionFields, UnionMode};
 
 use super::{GoneFile, KnownFile, LookupRecord, MemoryStore, MetadataStore, QueryRecord, SqliteStore};
+use crate::cache::{DataScope, Publication};
 use crate::{
     ByteRange, CatalogError, ColumnDefault, Extent, ExternalSource, FileFormatKind, Fingerprint, Function, QueryId,
     TableDef, TableId, TableKind, TableName,
@@ -34,6 +35,9 @@ macro_rules! conformance {
 }
 
 pub(crate) mod cache;
+mod named;
+mod provenance;
+mod space;
 
 conformance! {
     a_new_store_has_one_empty_schema
@@ -360,7 +364,7 @@ async fn every_change_raises_the_version(store: &dyn MetadataStore) {
     raises!(store.drop_schema("zoo", true));
     raises!(store.create_function(&function("f", "x"), false));
     raises!(store.create_function(&function("f", "y"), true));
-    raises!(store.drop_function("f"));
+    raises!(store.drop_function("f", false));
     let t = table("t");
     raises!(store.create_table(&t, &[], false));
     raises!(store.drop_table(t.id));
@@ -374,7 +378,7 @@ async fn refusals_and_notes_leave_the_version(store: &dyn MetadataStore) {
     assert!(store.drop_schema("nowhere", true).await.is_err());
     assert!(store.drop_table(gone).await.is_err());
     assert!(store.append_extents(gone, &extents(0..1)).await.is_err());
-    assert!(store.drop_function("f").await.is_err());
+    assert!(store.drop_function("f", false).await.is_err());
     store.save_known_files("k", &[known(1, 0)], &[]).await.expect("saved");
     store.log_queries(&[query(1)], 10).await.expect("logged");
     assert_eq!(version(store).await, before);
@@ -540,8 +544,8 @@ async fn functions_are_made_replaced_and_dropped(store: &dyn MetadataStore) {
     let newer = Function { created_at: 4, ..function("f", "other") };
     store.create_function(&newer, true).await.expect("replaced");
     assert_eq!(store.functions().await.expect("functions"), [g.clone(), newer]);
-    store.drop_function("f").await.expect("dropped");
-    assert_fails!(store.drop_function("f").await, CatalogError::NotFound { what: "function", .. });
+    store.drop_function("f", false).await.expect("dropped");
+    assert_fails!(store.drop_function("f", false).await, CatalogError::NotFound { what: "function", .. });
     assert_eq!(store.functions().await.expect("functions"), [g]);
 }
 
@@ -647,7 +651,7 @@ async fn a_closed_store_refuses_everything(store: &dyn MetadataStore) {
         store.save_known_files("k", &[], &[]);
         store.functions();
         store.create_function(&function("f", "x"), false);
-        store.drop_function("f");
+        store.drop_function("f", false);
         store.log_queries(&[], 1);
         store.queries(1);
         store.lookups(1);
@@ -662,6 +666,15 @@ async fn a_closed_store_refuses_everything(store: &dyn MetadataStore) {
         store.cache_files_referenced(&[]);
         store.save_cache_counts(&[], &[], None);
         store.cache_lookups(&mut |_| {});
+        store.save_relatives(&[], 1);
+        store.relatives(0, 1);
+        store.publish(&Publication::default());
+        store.save_program_runs(&[]);
+        store.program_source(&cache::key(1));
+        store.program_sources(None, 1);
+        store.provenance(&[]);
+        store.dependants(&DataScope::default());
+        store.purge(&DataScope::default(), 1);
     }
     let error = store.append_extents(t.id, &[]).await.expect_err("a refusal");
     assert_eq!(error.to_string(), "cannot append extents in the metadata store");

@@ -17,9 +17,11 @@ use super::{
     table_exists,
 };
 use crate::cache::{
-    AddedEntries, CacheChange, CacheChanges, CacheEntry, DroppedEntries, LookupCount, ProgramRecord, UseCount,
+    AddedEntries, CacheChange, CacheChanges, CacheEntry, CacheLease, DataScope, DroppedEntries, EntryProvenance,
+    EvictionNote, EvictionRecord, EvictionTotals, LookupCount, ProgramRecord, ProgramRun, Publication, RelativeRecord,
+    SpaceOutcome, SpaceRequest, StoredProgram, UseCount,
 };
-use crate::{CatalogError, Extent, Fingerprint, Function, QueryId, Result, TableDef, TableId, TableName};
+use crate::{CatalogError, Extent, Fingerprint, Function, QueryId, Result, TableDef, TableId, TableName, named};
 
 /// Metadata that lives as long as this value.
 #[derive(Debug)]
@@ -83,6 +85,17 @@ impl State {
         Some(table)
     }
 
+    fn all_tables(&self) -> Vec<TableDef> {
+        self.tables.values().cloned().collect()
+    }
+
+    /// Forgets tables that are there, in the order of their names.
+    fn remove_all(&mut self, ids: &BTreeSet<TableId>) -> Vec<TableDef> {
+        let names = self.tables.values().filter(|table| ids.contains(&table.id)).map(|table| table.name.clone());
+        let names: Vec<TableName> = names.collect();
+        names.iter().filter_map(|name| self.remove(name)).collect()
+    }
+
     fn newest_queries(&self) -> Vec<&QueryRecord> {
         let mut queries: Vec<_> = self.queries.values().collect();
         queries.sort_by_key(|query| std::cmp::Reverse((query.started_at, query.query_id)));
@@ -98,7 +111,7 @@ impl MetadataStore for MemoryStore {
 
     async fn versions(&self) -> Result<Versions> {
         let state = self.state("read the versions")?;
-        Ok(Versions { catalog: state.version, cache: state.cache.version() })
+        Ok(Versions { catalog: state.version, cache: state.cache.version(), purges: state.cache.purges() })
     }
 
     async fn schemas(&self) -> Result<Vec<String>> {
@@ -121,7 +134,10 @@ impl MetadataStore for MemoryStore {
         if !inside.is_empty() && !cascade {
             return Err(CatalogError::SchemaNotEmpty { name: name.to_owned(), n_tables: inside.len() });
         }
-        let dropped = inside.iter().filter_map(|table| state.remove(table)).collect();
+        let ids: Vec<TableId> =
+            inside.iter().filter_map(|table| state.tables.get(table).map(|table| table.id)).collect();
+        let ids = named::dropped_with(&state.all_tables(), &ids, cascade)?;
+        let dropped = state.remove_all(&ids);
         state.schemas.remove(name);
         state.version += 1;
         Ok(dropped)
@@ -137,6 +153,11 @@ impl MetadataStore for MemoryStore {
         if !replace && state.tables.contains_key(&table.name) {
             return Err(table_exists(&table.name));
         }
+        let tables = state.all_tables();
+        if let Some(old) = state.tables.get(&table.name) {
+            named::may_replace(&tables, old, table.id)?;
+        }
+        named::stands(&tables, table)?;
         let replaced = state.remove(&table.name);
         state.tables.insert(table.name.clone(), table.clone());
         state.extents.insert(table.id, extents.to_vec());
@@ -144,12 +165,15 @@ impl MetadataStore for MemoryStore {
         Ok(replaced)
     }
 
-    async fn drop_table(&self, id: TableId) -> Result<()> {
-        let mut state = self.state("drop a table")?;
-        let name = state.name_of(id)?;
-        state.remove(&name);
+    async fn drop_tables(&self, ids: &[TableId], cascade: bool) -> Result<Vec<TableDef>> {
+        let mut state = self.state("drop tables")?;
+        for id in ids {
+            state.name_of(*id)?;
+        }
+        let ids = named::dropped_with(&state.all_tables(), ids, cascade)?;
+        let dropped = state.remove_all(&ids);
         state.version += 1;
-        Ok(())
+        Ok(dropped)
     }
 
     async fn rename_table(&self, id: TableId, name: &TableName) -> Result<()> {
@@ -158,6 +182,9 @@ impl MetadataStore for MemoryStore {
         state.require_schema(&name.schema)?;
         if old != *name && state.tables.contains_key(name) {
             return Err(table_exists(name));
+        }
+        if let Some(table) = state.tables.get(&old).filter(|_| old != *name) {
+            named::may_rename(&state.all_tables(), table)?;
         }
         if let Some(mut table) = state.tables.remove(&old) {
             table.name = name.clone();
@@ -219,13 +246,20 @@ impl MetadataStore for MemoryStore {
         Ok(())
     }
 
-    async fn drop_function(&self, name: &str) -> Result<()> {
+    async fn drop_function(&self, name: &str, cascade: bool) -> Result<Vec<TableDef>> {
         let mut state = self.state("drop a function")?;
-        if state.functions.remove(name).is_none() {
+        if !state.functions.contains_key(name) {
             return Err(CatalogError::NotFound { what: "function", name: name.to_owned() });
         }
+        let tables = state.all_tables();
+        let callers = named::callers(&tables, name);
+        if !cascade && !callers.is_empty() {
+            return Err(named::refused_function(name, &tables, &callers));
+        }
+        let dropped = state.remove_all(&named::with_dependants(&tables, &callers));
+        state.functions.remove(name);
         state.version += 1;
-        Ok(())
+        Ok(dropped)
     }
 
     async fn log_queries(&self, queries: &[QueryRecord], keep: usize) -> Result<()> {
@@ -256,8 +290,8 @@ impl MetadataStore for MemoryStore {
         Ok(self.state("read cache entries")?.cache.changes(since, visit))
     }
 
-    async fn add_cache_entries(&self, entries: &[(CacheEntry, ProgramRecord)]) -> Result<AddedEntries> {
-        Ok(self.state("add cache entries")?.cache.add(entries))
+    async fn publish(&self, publication: &Publication) -> Result<AddedEntries> {
+        Ok(self.state("add cache entries")?.cache.publish(publication))
     }
 
     async fn drop_cache_entries(&self, keys: &[Fingerprint], remember: usize) -> Result<DroppedEntries> {
@@ -300,6 +334,96 @@ impl MetadataStore for MemoryStore {
     async fn cache_lookups(&self, visit: &mut (dyn FnMut(LookupCount) + Send)) -> Result<()> {
         self.state("read look-ups")?.cache.lookups(visit);
         Ok(())
+    }
+
+    async fn save_relatives(&self, relatives: &[RelativeRecord], keep: usize) -> Result<()> {
+        self.state("write down what programs give")?.cache.save_relatives(relatives, keep);
+        Ok(())
+    }
+
+    async fn relatives(&self, after: i64, limit: usize) -> Result<(i64, Vec<RelativeRecord>)> {
+        Ok(self.state("read what programs give")?.cache.relatives(after, limit))
+    }
+
+    async fn save_program_runs(&self, runs: &[ProgramRun]) -> Result<()> {
+        self.state("write down programs")?.cache.save_program_runs(runs);
+        Ok(())
+    }
+
+    async fn program_source(&self, source: &Fingerprint) -> Result<Option<StoredProgram>> {
+        Ok(self.state("read a program")?.cache.program_source(source))
+    }
+
+    async fn program_sources(&self, after: Option<&Fingerprint>, limit: usize) -> Result<Vec<StoredProgram>> {
+        Ok(self.state("read programs")?.cache.program_sources(after, limit))
+    }
+
+    async fn provenance(&self, keys: &[Fingerprint]) -> Result<Vec<EntryProvenance>> {
+        Ok(self.state("read what cache entries were made of")?.cache.provenance(keys))
+    }
+
+    async fn dependants(&self, scope: &DataScope) -> Result<Vec<Fingerprint>> {
+        Ok(self.state("look for dependants")?.cache.dependants(scope))
+    }
+
+    async fn purge(&self, scope: &DataScope, remember: usize) -> Result<DroppedEntries> {
+        Ok(self.state("purge")?.cache.purge(scope, remember))
+    }
+
+    async fn evict_cache_entries(
+        &self,
+        keys: &[Fingerprint],
+        remember: usize,
+        note: &EvictionNote<'_>,
+    ) -> Result<DroppedEntries> {
+        let mut state = self.state("evict cache entries")?;
+        state.cache.record_evictions(keys, note);
+        Ok(state.cache.drop(keys, remember))
+    }
+
+    async fn evictions(&self, limit: usize) -> Result<Vec<EvictionRecord>> {
+        Ok(self.state("read what was evicted")?.cache.evictions(limit))
+    }
+
+    async fn eviction_totals(&self) -> Result<EvictionTotals> {
+        Ok(self.state("read what was evicted")?.cache.eviction_totals())
+    }
+
+    async fn reserve_cache_space(&self, request: &SpaceRequest) -> Result<SpaceOutcome> {
+        Ok(self.state("set room aside for cache entries")?.cache.reserve(request))
+    }
+
+    async fn save_cache_lease(&self, lease: &CacheLease) -> Result<()> {
+        self.state("renew a lease")?.cache.save_lease(lease);
+        Ok(())
+    }
+
+    async fn drop_cache_lease(&self, holder: &str) -> Result<()> {
+        self.state("give up a lease")?.cache.drop_lease(holder);
+        Ok(())
+    }
+
+    async fn cache_leases(&self) -> Result<Vec<CacheLease>> {
+        Ok(self.state("read leases")?.cache.leases())
+    }
+
+    async fn cache_locations(&self, from: &str, to: &str) -> Result<Vec<(String, Fingerprint)>> {
+        Ok(self.state("read cache entries")?.cache.locations_between(from, to))
+    }
+
+    async fn unused_cache_inputs(
+        &self,
+        _after: Option<&Fingerprint>,
+        _limit: usize,
+    ) -> Result<(Option<Fingerprint>, Vec<Fingerprint>)> {
+        // Entries hold their lists themselves.
+        drop(self.state("look for extents that no cache entry has")?);
+        Ok((None, vec![]))
+    }
+
+    async fn drop_cache_inputs(&self, _inputs: &[Fingerprint]) -> Result<usize> {
+        drop(self.state("delete extents that no cache entry has")?);
+        Ok(0)
     }
 
     async fn close(&self) {

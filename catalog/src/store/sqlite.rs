@@ -42,7 +42,9 @@ use self::fault::Fault;
 use self::lane::Lane;
 use super::{GoneFile, KnownFile, LookupRecord, MetadataStore, QueryRecord, Versions};
 use crate::cache::{
-    AddedEntries, CacheChange, CacheChanges, CacheEntry, DroppedEntries, LookupCount, ProgramRecord, UseCount,
+    AddedEntries, CacheChange, CacheChanges, CacheEntry, CacheLease, DataScope, DroppedEntries, EntryProvenance,
+    EvictionNote, EvictionRecord, EvictionTotals, LookupCount, ProgramRecord, ProgramRun, Publication, RelativeRecord,
+    SpaceOutcome, SpaceRequest, StoredProgram, UseCount,
 };
 use crate::{Extent, Fingerprint, Function, QueryId, Result, TableDef, TableId, TableName};
 
@@ -131,9 +133,9 @@ impl MetadataStore for SqliteStore {
         self.tell("create a table", outcome)
     }
 
-    async fn drop_table(&self, id: TableId) -> Result<()> {
-        let outcome = tables::drop(&mut *self.writer.lock().await, id).await;
-        self.tell("drop a table", outcome)
+    async fn drop_tables(&self, ids: &[TableId], cascade: bool) -> Result<Vec<TableDef>> {
+        let outcome = tables::drop(&mut *self.writer.lock().await, ids, cascade).await;
+        self.tell("drop tables", outcome)
     }
 
     async fn rename_table(&self, id: TableId, name: &TableName) -> Result<()> {
@@ -171,8 +173,8 @@ impl MetadataStore for SqliteStore {
         self.tell("create a function", outcome)
     }
 
-    async fn drop_function(&self, name: &str) -> Result<()> {
-        let outcome = functions::drop(&mut *self.writer.lock().await, name).await;
+    async fn drop_function(&self, name: &str, cascade: bool) -> Result<Vec<TableDef>> {
+        let outcome = functions::drop(&mut *self.writer.lock().await, name, cascade).await;
         self.tell("drop a function", outcome)
     }
 
@@ -200,13 +202,13 @@ impl MetadataStore for SqliteStore {
         self.tell("read cache entries", outcome)
     }
 
-    async fn add_cache_entries(&self, entries: &[(CacheEntry, ProgramRecord)]) -> Result<AddedEntries> {
-        let outcome = cache::add(&mut *self.writer.lock().await, entries).await;
+    async fn publish(&self, publication: &Publication) -> Result<AddedEntries> {
+        let outcome = cache::publish(&mut *self.writer.lock().await, publication).await;
         self.tell("add cache entries", outcome)
     }
 
     async fn drop_cache_entries(&self, keys: &[Fingerprint], remember: usize) -> Result<DroppedEntries> {
-        let outcome = cache::drop(&mut *self.writer.lock().await, keys, remember).await;
+        let outcome = cache::drop(&mut *self.writer.lock().await, keys, remember, None).await;
         self.tell("drop cache entries", outcome)
     }
 
@@ -252,6 +254,105 @@ impl MetadataStore for SqliteStore {
     async fn cache_lookups(&self, visit: &mut (dyn FnMut(LookupCount) + Send)) -> Result<()> {
         let outcome = cache::lookups(&mut *self.reader.lock().await, visit).await;
         self.tell("read look-ups", outcome)
+    }
+
+    async fn save_relatives(&self, relatives: &[RelativeRecord], keep: usize) -> Result<()> {
+        let outcome = cache::save_relatives(&mut *self.writer.lock().await, relatives, keep).await;
+        self.tell("write down what programs give", outcome)
+    }
+
+    async fn relatives(&self, after: i64, limit: usize) -> Result<(i64, Vec<RelativeRecord>)> {
+        let outcome = cache::relatives(&mut *self.reader.lock().await, after, limit).await;
+        self.tell("read what programs give", outcome)
+    }
+
+    async fn save_program_runs(&self, runs: &[ProgramRun]) -> Result<()> {
+        let outcome = cache::save_program_runs(&mut *self.writer.lock().await, runs).await;
+        self.tell("write down programs", outcome)
+    }
+
+    async fn program_source(&self, source: &Fingerprint) -> Result<Option<StoredProgram>> {
+        let outcome = cache::program_source(&mut *self.reader.lock().await, source).await;
+        self.tell("read a program", outcome)
+    }
+
+    async fn program_sources(&self, after: Option<&Fingerprint>, limit: usize) -> Result<Vec<StoredProgram>> {
+        let outcome = cache::program_sources(&mut *self.reader.lock().await, after, limit).await;
+        self.tell("read programs", outcome)
+    }
+
+    async fn provenance(&self, keys: &[Fingerprint]) -> Result<Vec<EntryProvenance>> {
+        let outcome = cache::provenance(&mut *self.reader.lock().await, keys).await;
+        self.tell("read what cache entries were made of", outcome)
+    }
+
+    async fn dependants(&self, scope: &DataScope) -> Result<Vec<Fingerprint>> {
+        let outcome = cache::dependants(&mut *self.reader.lock().await, scope).await;
+        self.tell("look for dependants", outcome)
+    }
+
+    async fn purge(&self, scope: &DataScope, remember: usize) -> Result<DroppedEntries> {
+        let outcome = cache::purge(&mut *self.writer.lock().await, scope, remember).await;
+        self.tell("purge", outcome)
+    }
+
+    async fn evict_cache_entries(
+        &self,
+        keys: &[Fingerprint],
+        remember: usize,
+        note: &EvictionNote<'_>,
+    ) -> Result<DroppedEntries> {
+        let outcome = cache::drop(&mut *self.writer.lock().await, keys, remember, Some(note)).await;
+        self.tell("evict cache entries", outcome)
+    }
+
+    async fn evictions(&self, limit: usize) -> Result<Vec<EvictionRecord>> {
+        let outcome = cache::evictions(&mut *self.reader.lock().await, limit).await;
+        self.tell("read what was evicted", outcome)
+    }
+
+    async fn eviction_totals(&self) -> Result<EvictionTotals> {
+        let outcome = cache::eviction_totals(&mut *self.reader.lock().await).await;
+        self.tell("read what was evicted", outcome)
+    }
+
+    async fn reserve_cache_space(&self, request: &SpaceRequest) -> Result<SpaceOutcome> {
+        let outcome = cache::reserve(&mut *self.writer.lock().await, request).await;
+        self.tell("set room aside for cache entries", outcome)
+    }
+
+    async fn save_cache_lease(&self, lease: &CacheLease) -> Result<()> {
+        let outcome = cache::save_lease(&mut *self.writer.lock().await, lease).await;
+        self.tell("renew a lease", outcome)
+    }
+
+    async fn drop_cache_lease(&self, holder: &str) -> Result<()> {
+        let outcome = cache::drop_lease(&mut *self.writer.lock().await, holder).await;
+        self.tell("give up a lease", outcome)
+    }
+
+    async fn cache_leases(&self) -> Result<Vec<CacheLease>> {
+        let outcome = cache::leases(&mut *self.reader.lock().await).await;
+        self.tell("read leases", outcome)
+    }
+
+    async fn cache_locations(&self, from: &str, to: &str) -> Result<Vec<(String, Fingerprint)>> {
+        let outcome = cache::locations(&mut *self.reader.lock().await, from, to).await;
+        self.tell("read cache entries", outcome)
+    }
+
+    async fn unused_cache_inputs(
+        &self,
+        after: Option<&Fingerprint>,
+        limit: usize,
+    ) -> Result<(Option<Fingerprint>, Vec<Fingerprint>)> {
+        let outcome = cache::unused_inputs(&mut *self.reader.lock().await, after, limit).await;
+        self.tell("look for extents that no cache entry has", outcome)
+    }
+
+    async fn drop_cache_inputs(&self, inputs: &[Fingerprint]) -> Result<usize> {
+        let outcome = cache::drop_inputs(&mut *self.writer.lock().await, inputs).await;
+        self.tell("delete extents that no cache entry has", outcome)
     }
 
     async fn close(&self) {

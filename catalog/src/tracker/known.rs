@@ -53,6 +53,9 @@ pub(super) enum Change {
 pub(super) struct KnownTable {
     pub(super) loaded: bool,
     pub(super) entries: Vec<Arc<KnownEntry>>,
+    /// Records that were loaded and do not fit each other. They have to go, or nobody would believe those of the same file that
+    /// are written from now on.
+    strays: Vec<GoneFile>,
     /// When the last listing began, and what it gave.
     pub(super) snapshot: Option<(u64, Arc<[Arc<Extent>]>)>,
 }
@@ -61,16 +64,41 @@ impl KnownTable {
     /// Takes what was saved by whoever looked at this table before. Not knowing only costs time.
     pub(super) fn load(&mut self, saved: Result<Vec<KnownFile>>, source: &ExternalSource) {
         self.loaded = true;
-        let saved = saved.unwrap_or_else(|error| {
+        let mut saved = saved.unwrap_or_else(|error| {
             tracing::warn!(location = source.location, %error, "cannot load what is known of a table's files");
             Vec::new()
         });
-        let mut by_location: BTreeMap<Arc<str>, Vec<KnownFile>> = BTreeMap::new();
-        for file in saved {
-            by_location.entry(Arc::clone(&file.extent.location)).or_default().push(file);
-        }
-        self.entries =
-            by_location.into_iter().filter_map(|(location, files)| entry(&location, files)).map(Arc::new).collect();
+        saved.sort_by(|one, two| {
+            let start = |file: &KnownFile| byte_start(&file.extent);
+            one.extent.location.cmp(&two.extent.location).then_with(|| start(one).cmp(&start(two)))
+        });
+        // One file after the other, and no room for more than it has: there may be a hundred thousand.
+        let mut saved = saved.into_iter().peekable();
+        let mut values: Arc<[Option<Arc<str>>]> = Arc::from([]);
+        // Neighbours mostly are in one folder.
+        let mut share = |mut file: KnownFile| {
+            if *file.extent.partition_values != *values {
+                values = file.extent.partition_values;
+            }
+            file.extent.partition_values = Arc::clone(&values);
+            file
+        };
+        let files = std::iter::from_fn(|| {
+            let mut parts = Parts::of(share(saved.next()?));
+            while let Some(next) = saved.next_if(|next| next.extent.location == parts.location) {
+                parts.add(share(next));
+            }
+            Some(parts.entry())
+        });
+        let strays = &mut self.strays;
+        let known = |parts: Result<KnownEntry, Vec<GoneFile>>| match parts {
+            Ok(entry) => Some(Arc::new(entry)),
+            Err(unknown) => {
+                strays.extend(unknown);
+                None
+            }
+        };
+        self.entries = files.filter_map(known).collect();
     }
 
     /// The extents of the last snapshot, if every file is what it was then.
@@ -123,6 +151,14 @@ impl KnownTable {
             }
         }
         gone.extend(before.into_values().flat_map(gone_files));
+        if !self.strays.is_empty() {
+            let is_learnt = |stray: &&GoneFile| {
+                learnt.iter().any(|file| {
+                    *file.extent.location == *stray.location && byte_start(&file.extent) == stray.byte_start
+                })
+            };
+            gone.extend(self.strays.iter().filter(|stray| !is_learnt(stray)).cloned());
+        }
         (learnt, gone)
     }
 
@@ -130,31 +166,70 @@ impl KnownTable {
     pub(super) fn replace(&mut self, entries: Vec<Arc<KnownEntry>>, listed_at: u64) -> Arc<[Arc<Extent>]> {
         let extents: Arc<[Arc<Extent>]> = entries.iter().flat_map(|entry| &entry.extents).map(Arc::clone).collect();
         self.entries = entries;
+        self.strays.clear();
         self.snapshot = Some((listed_at, Arc::clone(&extents)));
         extents
     }
 }
 
-/// Puts the records of one file together; `None` if they do not fit each other.
-fn entry(location: &Arc<str>, mut files: Vec<KnownFile>) -> Option<KnownEntry> {
-    files.sort_by_key(|file| byte_start(&file.extent));
-    let seen: Vec<Seen> = files.iter().map(|file| Seen::decode(location, &file.identity)).collect::<Option<_>>()?;
-    let last = seen.last()?;
-    if seen.iter().any(|seen| seen.identity != last.identity || seen.by_content != last.by_content) {
-        return None;
+/// The records of one file, put together.
+struct Parts {
+    location: Arc<str>,
+    /// Of the last record; `None` once they do not fit each other.
+    seen: Option<Seen>,
+    racy: bool,
+    extents: Vec<Arc<Extent>>,
+}
+
+impl Parts {
+    fn of(first: KnownFile) -> Self {
+        let location = Arc::clone(&first.extent.location);
+        let seen = Seen::decode(&location, &first.identity);
+        let etag = seen.as_ref().and_then(|seen| seen.identity.etag.clone());
+        Self { location, seen, racy: first.racy, extents: vec![Arc::new(Extent { etag, ..first.extent })] }
     }
-    Some(KnownEntry {
-        identity: last.identity.clone(),
-        racy: files.iter().any(|file| file.racy),
-        by_content: last.by_content,
-        tail: last.tail,
-        extents: files
-            .into_iter()
-            .map(|file| {
-                Arc::new(Extent { location: Arc::clone(location), etag: last.identity.etag.clone(), ..file.extent })
-            })
-            .collect(),
-    })
+
+    fn add(&mut self, file: KnownFile) {
+        let next = Seen::decode(&self.location, &file.identity);
+        self.seen = match (self.seen.take(), next) {
+            (Some(last), Some(next)) if last.identity == next.identity && last.by_content == next.by_content => {
+                Some(next)
+            }
+            _ => None,
+        };
+        self.racy |= file.racy;
+        let etag = self.seen.as_ref().and_then(|seen| seen.identity.etag.clone());
+        self.extents.push(Arc::new(Extent { location: Arc::clone(&self.location), etag, ..file.extent }));
+    }
+
+    /// What is known of the file, or what is to be forgotten of it.
+    fn entry(self) -> Result<KnownEntry, Vec<GoneFile>> {
+        let Self { seen, racy, extents, .. } = self;
+        match seen {
+            // Several processes may have cut a growing file at different places, and each forgets only records of its own.
+            Some(Seen { identity, by_content, tail }) if follow_each_other(&extents, identity.size, racy) => {
+                Ok(KnownEntry { identity, racy, by_content, tail, extents })
+            }
+            _ => Err(extents.iter().map(|extent| gone_file(extent)).collect()),
+        }
+    }
+}
+
+/// Whether the records of a file are ranges without gaps and overlaps, up to its end unless it is looked at again anyway.
+fn follow_each_other(extents: &[Arc<Extent>], size: u64, racy: bool) -> bool {
+    if let [extent] = extents
+        && extent.range.is_none()
+    {
+        return true;
+    }
+    let mut at = 0;
+    for extent in extents {
+        match extent.range {
+            Some(range) if range.start == at => at = range.end,
+            _ => return false,
+        }
+    }
+    at == size || racy
 }
 
 fn records(entry: &KnownEntry, first: u32) -> impl Iterator<Item = KnownFile> {
@@ -173,10 +248,11 @@ fn records(entry: &KnownEntry, first: u32) -> impl Iterator<Item = KnownFile> {
 }
 
 fn gone_files(entry: &Arc<KnownEntry>) -> impl Iterator<Item = GoneFile> {
-    entry
-        .extents
-        .iter()
-        .map(|extent| GoneFile { location: extent.location.to_string(), byte_start: byte_start(extent) })
+    entry.extents.iter().map(|extent| gone_file(extent))
+}
+
+fn gone_file(extent: &Extent) -> GoneFile {
+    GoneFile { location: extent.location.to_string(), byte_start: byte_start(extent) }
 }
 
 fn byte_start(extent: &Extent) -> u64 {

@@ -394,6 +394,39 @@ async fn a_log_grows_by_ranges() {
     assert!(matches!(world.verify(&fourth).await, Err(CatalogError::Changed { .. })));
 }
 
+/// Two processes see a log grow and cut it at different places; what both wrote down is not taken together by a third.
+#[tokio::test]
+async fn who_cut_a_log_elsewhere_is_not_believed_in_part() {
+    let mut world = World::new(FileFormatKind::Json, ".");
+    let clock = Arc::clone(&world.clock) as Arc<dyn Clock>;
+    let other = ExtentTracker::new(Arc::clone(&world.store), world.stores.clone(), clock);
+    world.write("a.json", "{\"a\":0}\n");
+    assert_eq!(other.snapshot(&world.source, &world.schema, &world.reader).await.unwrap().len(), 1);
+    world.write("log.json", "{\"a\":1}\n");
+    assert_eq!(world.snapshot().await.len(), 2);
+    let mut log = fs::OpenOptions::new().append(true).open(world.path("log.json")).unwrap();
+    std::io::Write::write_all(&mut log, b"{\"a\":2}\n").unwrap();
+    drop(log);
+    world.rest();
+    let ranges = |extents: &[Arc<Extent>]| -> Vec<(u64, u64)> {
+        let log = extents.iter().filter(|extent| extent.location.ends_with("log.json"));
+        log.map(|extent| extent.range.unwrap()).map(|range| (range.start, range.end)).collect()
+    };
+    assert_eq!(ranges(&world.snapshot().await), [(0, 8), (8, 16)]);
+    let whole = other.snapshot(&world.source, &world.schema, &world.reader).await.unwrap();
+    assert_eq!(ranges(&whole), [(0, 16)]);
+    world.restart();
+    assert_eq!(ranges(&world.snapshot().await), [(0, 16)]);
+    // What the first wrote down is forgotten: from now on the log grows by ranges again.
+    let mut log = fs::OpenOptions::new().append(true).open(world.path("log.json")).unwrap();
+    std::io::Write::write_all(&mut log, b"{\"a\":3}\n").unwrap();
+    drop(log);
+    world.rest();
+    assert_eq!(ranges(&world.snapshot().await), [(0, 16), (16, 24)]);
+    world.restart();
+    assert_eq!(ranges(&world.snapshot().await), [(0, 16), (16, 24)]);
+}
+
 #[tokio::test]
 async fn tables_differ_by_what_decides_reading() {
     let world = World::new(FileFormatKind::Csv, ".");

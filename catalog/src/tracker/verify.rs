@@ -22,6 +22,7 @@ use super::{CONCURRENT_LOOKS, ExtentTracker};
 use crate::identity::{FileIdentity, content_fingerprint, hash_local, hash_object};
 use crate::location::local_path;
 use crate::object_stores::plain_location;
+use crate::pieces::in_pieces;
 use crate::{CatalogError, Extent, Result, object_path, text};
 
 /// From here on one listing is cheaper than a request per object.
@@ -48,6 +49,36 @@ impl ExtentTracker {
             blocking(move || verify_local(&local)).await?;
         }
         self.verify_remote(&remote).await
+    }
+
+    /// An extent of long ago as it is now, if its bytes are still where they were. Files that are `ours` are never written
+    /// to again: that they are there is enough.
+    pub async fn find_again(&self, extent: &Extent, ours: bool) -> Option<Extent> {
+        let pinned: Pinned =
+            (Arc::new(extent.clone()), self.by_content.lock().get(&extent.fingerprint).map(Arc::clone));
+        let now = match local_path(&extent.location) {
+            Some(_) => blocking(move || find_local(&pinned, ours)).await.ok()?,
+            None => self.find_remote(&pinned).await.ok()?,
+        };
+        let FileIdentity { size, etag, .. } = &now;
+        let modified_at = now.modified_at();
+        Some(Extent { file_bytes: *size, modified_at, etag: etag.clone(), ..extent.clone() })
+    }
+
+    async fn find_remote(&self, (extent, look): &Pinned) -> Result<FileIdentity> {
+        let (url, path) = object_path(&extent.location)?;
+        let store = self.stores.get(&url)?;
+        let meta = store.head(&path).await.map_err(|error| unreadable(&extent.location, error))?;
+        let now = FileIdentity::of_object(Arc::clone(&extent.location), &meta);
+        if is_trusted(extent, look.as_deref(), &now) {
+            return Ok(now);
+        }
+        let content = hash_object(store.as_ref(), &path, GetOptions::default()).await;
+        let content = content.map_err(|error| unreadable(&extent.location, error))?;
+        match content_fingerprint(&extent.location, 0, &content, &extent.partition_values) == extent.fingerprint {
+            true => Ok(now),
+            false => Err(changed(extent)),
+        }
     }
 
     async fn verify_remote(&self, pinned: &[Pinned]) -> Result<()> {
@@ -110,38 +141,58 @@ async fn verify_object(
 
 fn verify_local(pinned: &[Pinned]) -> Result<()> {
     // Ranges of one file follow each other.
-    for ranges in pinned.chunk_by(|(one, _), (two, _)| one.location == two.location) {
-        let Some((first, _)) = ranges.first() else { continue };
-        let path = local_path(&first.location).ok_or_else(|| changed(first))?;
-        let metadata = std::fs::metadata(&path).map_err(|error| failed("look at", &path, error))?;
-        let now = FileIdentity::of_local(Arc::clone(&first.location), &metadata);
-        let untrusted: Vec<&Pinned> =
-            ranges.iter().filter(|(extent, look)| !is_trusted(extent, look.as_deref(), &now)).collect();
-        if !untrusted.is_empty() {
-            verify_content(&path, &untrusted, &now)?;
+    let files = pinned.chunk_by(|(one, _), (two, _)| one.location == two.location);
+    in_pieces(files, pinned.len(), verify_file)
+}
+
+/// The file of an extent as it is now, if it still holds the extent.
+fn find_local(pinned: &Pinned, ours: bool) -> Result<FileIdentity> {
+    let (extent, look) = pinned;
+    let path = local_path(&extent.location).ok_or_else(|| changed(extent))?;
+    let metadata = std::fs::metadata(&path).map_err(|error| failed("look at", &path, error))?;
+    let now = FileIdentity::of_local(Arc::clone(&extent.location), &metadata);
+    let is_same = match ours {
+        true => now.size == extent.file_bytes,
+        false => is_trusted(extent, look.as_deref(), &now),
+    };
+    match is_same {
+        true => Ok(now),
+        false if ours => Err(changed(extent)),
+        false => verify_content(&path, &[pinned], &now).map(|()| now),
+    }
+}
+
+/// All pinned ranges of one file, or the one extent that it is.
+fn verify_file(ranges: &[Pinned]) -> Result<()> {
+    let Some((first, _)) = ranges.first() else { return Ok(()) };
+    let path = local_path(&first.location).ok_or_else(|| changed(first))?;
+    let metadata = std::fs::metadata(&path).map_err(|error| failed("look at", &path, error))?;
+    let now = FileIdentity::of_local(Arc::clone(&first.location), &metadata);
+    let untrusted: Vec<&Pinned> =
+        ranges.iter().filter(|(extent, look)| !is_trusted(extent, look.as_deref(), &now)).collect();
+    if !untrusted.is_empty() {
+        verify_content(&path, &untrusted, &now)?;
+    }
+    let written_to = |now: &FileIdentity| {
+        let found = ranges.iter().find(|(extent, look)| was_written_to(extent, look.as_deref(), now));
+        found.map(|(extent, _)| changed(extent))
+    };
+    let Some(mut error) = written_to(&now) else { return Ok(()) };
+    // Whoever appends to a log gives it a new time first and more bytes then: the end of that is waited for.
+    let is_log = ranges.iter().all(|(extent, _)| extent.range.is_some());
+    let mut looks = if is_log { LOOKS_AT_A_LOG } else { 0 };
+    loop {
+        if looks == 0 {
+            return Err(error);
         }
-        let written_to = |now: &FileIdentity| {
-            let found = ranges.iter().find(|(extent, look)| was_written_to(extent, look.as_deref(), now));
-            found.map(|(extent, _)| changed(extent))
-        };
-        let Some(mut error) = written_to(&now) else { continue };
-        // Whoever appends to a log gives it a new time first and more bytes then: the end of that is waited for.
-        let is_log = ranges.iter().all(|(extent, _)| extent.range.is_some());
-        let mut looks = if is_log { LOOKS_AT_A_LOG } else { 0 };
-        loop {
-            if looks == 0 {
-                return Err(error);
-            }
-            looks -= 1;
-            std::thread::sleep(APPEND_PAUSE);
-            let metadata = std::fs::metadata(&path).map_err(|error| failed("look at", &path, error))?;
-            match written_to(&FileIdentity::of_local(Arc::clone(&first.location), &metadata)) {
-                Some(still) => error = still,
-                None => break,
-            }
+        looks -= 1;
+        std::thread::sleep(APPEND_PAUSE);
+        let metadata = std::fs::metadata(&path).map_err(|error| failed("look at", &path, error))?;
+        match written_to(&FileIdentity::of_local(Arc::clone(&first.location), &metadata)) {
+            Some(still) => error = still,
+            None => return Ok(()),
         }
     }
-    Ok(())
 }
 
 /// Whether the identity alone shows that the extent is the same.

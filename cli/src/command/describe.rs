@@ -19,8 +19,11 @@ impl Shell {
         let Some(name) = name else { return self.list_tables(None, "tables and views") };
         let wanted = Name::parse(name);
         let found = self.fetch(&format!(
-            "SELECT table_schema, table_name, table_type FROM information_schema.tables WHERE {} ORDER BY 1, 2",
-            wanted.condition("table_schema", "table_name")
+            "SELECT t.table_schema, t.table_name, coalesce(s.table_type, lower(t.table_type)) \
+             FROM information_schema.tables t \
+             LEFT JOIN system.tables s ON s.table_schema = t.table_schema AND s.table_name = t.table_name \
+             WHERE {} ORDER BY 1, 2",
+            wanted.condition("t.table_schema", "t.table_name")
         ))?;
         let rows = texts(&found)?;
         if rows.is_empty() {
@@ -35,8 +38,14 @@ impl Shell {
 
     fn describe_one(&mut self, schema: &str, table: &str, kind: &str) -> Result<()> {
         let this = format!("table_schema = {} AND table_name = {}", quoted(schema, '\''), quoted(table, '\''));
-        let is_view = kind.eq_ignore_ascii_case("view");
-        let title = format!("{} {schema}.{table}", if is_view { "View" } else { "Table" });
+        let is_view = kind.ends_with("view");
+        let what = match kind {
+            "materialized view" => "Materialized view",
+            "derived" => "Derived table",
+            _ if is_view => "View",
+            _ => "Table",
+        };
+        let title = format!("{what} {schema}.{table}");
         let columns = format!(
             "SELECT column_name AS \"column\", data_type AS \"type\", \
              CASE WHEN is_nullable = 'NO' THEN 'not null' ELSE '' END AS nullable \
@@ -52,7 +61,14 @@ impl Shell {
             {
                 self.print_line(definition.trim_end())?;
             }
-            return Ok(());
+            return self.dependencies(schema, table);
+        }
+        if kind == "derived" {
+            let name = format!("{}.{}", quoted(schema, '"'), quoted(table, '"'));
+            let found = self.fetch(&format!("SHOW CREATE TABLE {name}"))?;
+            if let Some(definition) = texts(&found)?.into_iter().next().and_then(|row| row.into_iter().nth(3)) {
+                self.print_line(definition.trim_end())?;
+            }
         }
         let facts = format!("SELECT format, location, extents, bytes, rows, error FROM system.tables WHERE {this}");
         let facts = self.fetch(&facts);
@@ -61,6 +77,22 @@ impl Shell {
         {
             for line in table_facts(&row) {
                 self.print_line(&line)?;
+            }
+        }
+        self.dependencies(schema, table)
+    }
+
+    /// What it depends on, and what depends on it.
+    fn dependencies(&mut self, schema: &str, table: &str) -> Result<()> {
+        let name = quoted(&format!("{schema}.{table}"), '\'');
+        for (title, sql) in [
+            ("Depends on", format!("SELECT depends_on_kind, depends_on FROM system.dependencies WHERE name = {name}")),
+            ("Needed by", format!("SELECT kind, name FROM system.dependencies WHERE depends_on = {name}")),
+        ] {
+            let Ok(found) = self.fetch(&format!("{sql} ORDER BY 2, 1")) else { continue };
+            let lines: Vec<String> = texts(&found)?.iter().map(|row| row.join(" ")).collect();
+            if !lines.is_empty() {
+                self.print_line(&format!("{title}: {}", lines.join(", ")))?;
             }
         }
         Ok(())
@@ -82,13 +114,18 @@ impl Shell {
         let kinds = match what {
             "tables" => "t.table_type <> 'VIEW'",
             "views" => "t.table_type = 'VIEW'",
+            "materialized views" => "s.table_type = 'materialized view'",
             _ => "true",
         };
         let names = match pattern {
             Some(pattern) => Name::parse(pattern).condition("t.table_schema", "t.table_name"),
             None => format!("t.table_schema NOT IN {OWN_SCHEMAS}"),
         };
-        let known = if what == "views" { "" } else { ", s.format, s.extents, s.bytes, s.rows" };
+        let known = if what.ends_with("views") && what != "tables and views" {
+            ""
+        } else {
+            ", s.format, s.extents, s.bytes, s.rows"
+        };
         let sql = format!(
             "SELECT t.table_schema AS \"schema\", t.table_name AS \"name\", coalesce(s.table_type, lower(t.table_type)) AS \"type\"{known} \
              FROM information_schema.tables t \

@@ -30,6 +30,17 @@ pub(crate) const STATEMENTS: &[(&str, &str)] = &[
     ("CREATE TABLE", "CREATE [OR REPLACE] TABLE [IF NOT EXISTS] name (column type [NOT NULL], ..)"),
     ("CREATE TABLE AS", "CREATE [OR REPLACE] TABLE [IF NOT EXISTS] name AS query"),
     ("CREATE VIEW", "CREATE [OR REPLACE] VIEW name AS query"),
+    (
+        "CREATE MATERIALIZED VIEW",
+        "CREATE [OR REPLACE] MATERIALIZED VIEW [IF NOT EXISTS] name [(column, ..)] AS query [WITH [NO] DATA]\n\
+         A query whose result is kept. Reading it is always fresh, and costs what was added since.",
+    ),
+    ("REFRESH MATERIALIZED VIEW", "REFRESH MATERIALIZED VIEW name"),
+    (
+        "CREATE DERIVED TABLE",
+        "CREATE [OR REPLACE] DERIVED TABLE [IF NOT EXISTS] name [(column, ..)] AS query [WITH [NO] DATA]\n\
+         The query on the files of this moment. Its rows may be dropped to make room, and are then computed again.",
+    ),
     ("CREATE SCHEMA", "CREATE SCHEMA [IF NOT EXISTS] name"),
     ("CREATE FUNCTION", "CREATE [OR REPLACE] FUNCTION name(argument type, ..) RETURNS type RETURN expression"),
     ("INSERT", "INSERT INTO table [(column, ..)] VALUES (expression, ..), .. | query"),
@@ -38,11 +49,15 @@ pub(crate) const STATEMENTS: &[(&str, &str)] = &[
         "COPY table FROM 'file or URL' [OPTIONS (key value, ..)]\n\
          COPY table | (query) TO 'file or URL' [STORED AS PARQUET | CSV | JSON | ARROW] [PARTITIONED BY (column, ..)] [OPTIONS (key value, ..)]",
     ),
-    ("DROP TABLE", "DROP TABLE [IF EXISTS] name"),
-    ("DROP VIEW", "DROP VIEW [IF EXISTS] name"),
+    ("DROP TABLE", "DROP TABLE [IF EXISTS] name, .. [CASCADE | RESTRICT]"),
+    ("DROP VIEW", "DROP VIEW [IF EXISTS] name, .. [CASCADE | RESTRICT]"),
+    ("DROP MATERIALIZED VIEW", "DROP MATERIALIZED VIEW [IF EXISTS] name, .. [CASCADE | RESTRICT]"),
+    ("DROP DERIVED TABLE", "DROP DERIVED TABLE [IF EXISTS] name, .. [CASCADE | RESTRICT]"),
     ("DROP SCHEMA", "DROP SCHEMA [IF EXISTS] name [CASCADE]"),
-    ("DROP FUNCTION", "DROP FUNCTION [IF EXISTS] name"),
+    ("DROP FUNCTION", "DROP FUNCTION [IF EXISTS] name [CASCADE | RESTRICT]"),
     ("ALTER TABLE", "ALTER TABLE name RENAME TO new_name"),
+    ("ALTER MATERIALIZED VIEW", "ALTER MATERIALIZED VIEW name RENAME TO new_name"),
+    ("ALTER DERIVED TABLE", "ALTER DERIVED TABLE name RENAME TO new_name | SET PINNED"),
     ("DESCRIBE", "DESCRIBE table | query"),
     ("EXPLAIN", "EXPLAIN [ANALYZE] [VERBOSE] statement"),
     ("PREPARE", "PREPARE name [(type, ..)] AS statement with $1, $2, .."),

@@ -355,7 +355,9 @@ fn command(text: &str, known: &Known<'_>) -> (usize, Vec<Pair>) {
             (start + quote, files(&word[quote..], quote == 1))
         }
         "copy" if n_words == 2 => (start, list(&["from", "to"])),
-        "copy" | "d" | "dt" | "dv" => (start, identifiers(word, tables().chain(known.names.schemas.iter().cloned()))),
+        "copy" | "d" | "dt" | "dv" | "dm" => {
+            (start, identifiers(word, tables().chain(known.names.schemas.iter().cloned())))
+        }
         "df" => (start, pairs(word, known.names.functions.iter().cloned())),
         "dn" => (start, identifiers(word, known.names.schemas.iter().cloned())),
         "x" => (start, list(&["on", "off", "auto"])),
@@ -424,6 +426,8 @@ mod tests {
         assert_eq!(offered("", "select * from clicks, us"), ["select * from clicks, users"]);
         assert_eq!(offered("", "with w1 as (select 1) select * from w"), ["with w1 as (select 1) select * from w1"]);
         assert_eq!(offered("", "select * from demo."), ["select * from demo.users"]);
+        assert_eq!(offered("", "refresh materialized view us"), ["refresh materialized view users"]);
+        assert_eq!(offered("", "drop derived table cl"), ["drop derived table clicks"]);
     }
 
     #[test]
@@ -437,7 +441,9 @@ mod tests {
                 "select partitioned",
                 "select preceding",
                 "select prepare",
-                "select primary"
+                "select primary",
+                "select provenance",
+                "select purge"
             ]
         );
         assert_eq!(
@@ -455,6 +461,7 @@ mod tests {
     fn keywords_and_functions_keep_the_typed_case() {
         assert_eq!(offered("", "sel"), ["select"]);
         assert_eq!(offered("", "SEL"), ["SELECT"]);
+        assert_eq!(offered("", "create mat"), ["create materialized"]);
         assert_eq!(offered("", "select cou"), ["select count("]);
         assert_eq!(offered("select 1; ", "sel"), ["select"]);
     }

@@ -22,6 +22,8 @@ fn every_format_prints_the_same_row() {
     assert_eq!(print("json"), "[{\"n\":1,\"t\":\"a|b\",\"x\":null}]\n");
     assert_eq!(print("ndjson"), "{\"n\":1,\"t\":\"a|b\",\"x\":null}\n");
     assert_eq!(print("markdown"), "|   n | t    | x    |\n|----:|------|------|\n|   1 | a\\|b | NULL |\n");
+    let two = home.run(&["--format", "markdown", "-c", "select 1 as a; select 2 as b"]).rows();
+    assert_eq!(two, "|   a |\n|----:|\n|   1 |\n\n|   b |\n|----:|\n|   2 |\n", "tables are apart");
     assert!(print("html").contains("<td align=\"right\">1</td><td>a|b</td><td>NULL</td>"));
     assert!(print("table").contains("│ 1 │ a|b │ NULL │"));
 }
@@ -299,4 +301,30 @@ fn help_and_version_are_there() {
     let help = home.run(&["--help"]).rows();
     assert!(help.contains("Examples:") && help.contains("--format") && help.contains("demo"), "{help}");
     assert!(home.run(&["--version"]).rows().starts_with("nectarine "));
+}
+
+#[test]
+fn the_cache_is_warmed_and_says_where_results_come_from() {
+    let home = Home::new();
+    home.run(&["-c", "create table t as select value as n from generate_series(1, 300000)"]).rows();
+    let script = home
+        .file("q.sql", "set datafusion.execution.batch_size = 4096;\nselect n % 7 as k, sum(n) from t group by k;\n");
+    let warm = ["--format", "csv", "cache", "warm", "-f", &script, "-c", "select count(*) from t where n % 3 = 0"];
+    let first = home.run(&warm).rows();
+    let lines: Vec<&str> = first.lines().collect();
+    assert_eq!(lines[0], "query,there,made,bytes,rows,elapsed_ms");
+    assert_eq!(lines.len(), 3, "{first}");
+    assert!(lines[1..].iter().all(|line| line.contains(",nothing,")), "{first}");
+    let second = home.run(&warm).rows();
+    assert!(second.lines().skip(1).all(|line| line.contains(",all,0,0,")), "{second}");
+    let refused = home.run(&["cache", "warm", "-c", "create table x as select 1"]).error();
+    assert!(refused.contains("only queries fill the cache"), "{refused}");
+    assert!(home.run(&["cache", "warm"]).stderr.contains("--command"));
+
+    let tree = home.run(&["--format", "csv", "cache", "provenance"]).rows();
+    assert!(tree.contains("table public.t") && tree.contains("extent,scanned"), "{tree}");
+    let dot = home.run(&["cache", "provenance", "--dot"]).rows();
+    assert!(dot.starts_with("digraph provenance {") && dot.contains("scanned"), "{dot}");
+    let error = home.run(&["cache", "provenance", "zz"]).error();
+    assert!(error.contains("no cached result starts with"), "{error}");
 }

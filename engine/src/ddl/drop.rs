@@ -1,44 +1,81 @@
-//! `DROP TABLE`, `DROP VIEW`.
+//! `DROP TABLE`, `DROP VIEW`, `DROP MATERIALIZED VIEW`, `DROP DERIVED TABLE`.
+//!
+//! All that are named or none. What a materialized view or a derived table needs stays, unless `CASCADE` says that they
+//! go as well; plain views stay in any case but that one, and say what they lack when they are read.
 
-use datafusion::common::TableReference;
-use nectarine_catalog::{CatalogError, TableKind};
+use std::collections::BTreeSet;
 
-use super::{check_schema, table};
+use nectarine_catalog::{CatalogError, TableDef, TableId, TableKind};
+use nectarine_planner::sql::{Drop, Relation};
+
+use super::{check_schema, reference, table};
 use crate::command::StatementRun;
-use crate::{Answer, EngineError, ErrorKind, Result};
+use crate::dependencies::with_dependants;
+use crate::{Answer, EngineError, ErrorKind, Notice, Result};
 
-pub(crate) async fn drop_table(
-    run: &StatementRun<'_>,
-    reference: &TableReference,
-    if_exists: bool,
-    view: bool,
-) -> Result<Answer> {
-    let name = run.table_name(reference)?;
-    check_schema(&name.schema)?;
-    let tag = if view { "DROP VIEW" } else { "DROP TABLE" };
-    if run.session.forget_table(&name) {
-        return Ok(run.command(tag));
+pub(crate) async fn drop(run: &StatementRun<'_>, drop: Drop) -> Result<Answer> {
+    let tag = format!("DROP {}", drop.relation.keywords());
+    let mut notices = vec![];
+    let mut own = vec![];
+    let mut ids = vec![];
+    for name in &drop.names {
+        let name = run.table_name(&reference(name, run.state.config_options())?)?;
+        check_schema(&name.schema)?;
+        if run.session.has_table(&name) {
+            own.push(name);
+            continue;
+        }
+        match run.catalog.view.tables.get(&name) {
+            Some(found) => {
+                check_kind("DROP", drop.relation, found)?;
+                ids.push(found.id);
+            }
+            None if drop.if_exists => {
+                let message = format!("\"{}\" does not exist, skipping", name.name);
+                notices.push(Notice { message, hint: None });
+            }
+            None => return Err(CatalogError::TableNotFound { name }.into()),
+        }
     }
-    let Some(found) = run.catalog.view.tables.get(&name) else {
-        return match if_exists {
-            true => Ok(run.noticed(tag, format!("\"{}\" does not exist, skipping", name.name))),
-            false => Err(CatalogError::TableNotFound { name }.into()),
-        };
+    ids.sort();
+    ids.dedup();
+    if !ids.is_empty() {
+        notices.extend(drop_all(run, &ids, drop.cascade).await?);
+    }
+    own.iter().for_each(|name| _ = run.session.forget_table(name));
+    Ok(run.noticed_all(&tag, notices))
+}
+
+/// Drops tables, with all that depends on them if that is wanted; tells what that was.
+async fn drop_all(run: &StatementRun<'_>, ids: &[TableId], cascade: bool) -> Result<Vec<Notice>> {
+    let all = match cascade {
+        true => with_dependants(&run.catalog.view, ids, &BTreeSet::new(), run.state.config_options()),
+        false => ids.to_vec(),
     };
-    match (&found.kind, view) {
-        (TableKind::View { .. }, false) => {
-            return Err(
-                EngineError::new(ErrorKind::Sql, format!("\"{}\" is a view", name.name)).with_hint("use DROP VIEW")
-            );
-        }
-        (TableKind::Managed { .. } | TableKind::External(_), true) => {
-            return Err(
-                EngineError::new(ErrorKind::Sql, format!("\"{}\" is a table", name.name)).with_hint("use DROP TABLE")
-            );
-        }
-        _ => {}
+    let dropped = run.catalog.shared.store.drop_tables(&all, cascade).await?;
+    let others = dropped.iter().filter(|table| !ids.contains(&table.id)).map(cascaded).collect();
+    dropped.into_iter().for_each(|table| table::forget_replaced(run, Some(table)));
+    Ok(others)
+}
+
+/// Tells that something went with something else.
+pub(super) fn cascaded(table: &TableDef) -> Notice {
+    Notice { message: format!("{} \"{}\" is dropped as well", table.kind.word(), table.name.name), hint: None }
+}
+
+/// Fails if what was found is not what the statement calls it.
+pub(super) fn check_kind(verb: &str, relation: Relation, found: &TableDef) -> Result<()> {
+    let fits = match relation {
+        // A derived table is a table.
+        Relation::Table => found.kind.as_view().is_none(),
+        Relation::View => matches!(found.kind, TableKind::View { .. }),
+        Relation::MaterializedView => matches!(found.kind, TableKind::MaterializedView(_)),
+        Relation::DerivedTable => matches!(found.kind, TableKind::Derived(_)),
+    };
+    if fits {
+        return Ok(());
     }
-    run.catalog.shared.store.drop_table(found.id).await?;
-    table::forget_replaced(run, Some(found.as_ref().clone()));
-    Ok(run.command(tag))
+    let word = found.kind.word();
+    Err(EngineError::new(ErrorKind::Sql, format!("\"{}\" is a {word}", found.name.name))
+        .with_hint(format!("use {verb} {}", word.to_ascii_uppercase())))
 }

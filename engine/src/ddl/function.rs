@@ -1,5 +1,7 @@
 //! `CREATE FUNCTION`, `DROP FUNCTION`: functions written in SQL, kept as text.
 
+use std::collections::BTreeSet;
+
 use datafusion::execution::context::SessionState;
 use nectarine_catalog::{CatalogError, Function};
 use sqlparser::ast;
@@ -7,8 +9,9 @@ use sqlparser::ast;
 use super::reference;
 use crate::catalog_view::plan_function;
 use crate::command::StatementRun;
+use crate::dependencies::with_dependants;
 use crate::managed::now_micros;
-use crate::{Answer, EngineError, ErrorKind, Result};
+use crate::{Answer, EngineError, ErrorKind, Notice, Result};
 
 pub(crate) async fn create_function(run: &StatementRun<'_>, create: ast::CreateFunction) -> Result<Answer> {
     if create.temporary {
@@ -38,10 +41,12 @@ pub(crate) async fn create_function(run: &StatementRun<'_>, create: ast::CreateF
 
 pub(crate) async fn drop_function(run: &StatementRun<'_>, drop: ast::DropFunction) -> Result<Answer> {
     let tag = "DROP FUNCTION";
+    let cascade = drop.drop_behavior == Some(ast::DropBehavior::Cascade);
+    let mut notices = vec![];
     for function in &drop.func_desc {
         let name = reference(&function.name, run.state.config_options())?.table().to_string();
         if run.catalog.view.functions.iter().any(|function| function.name == name) {
-            run.catalog.shared.store.drop_function(&name).await?;
+            notices.extend(drop_one(run, &name, cascade).await?);
             continue;
         }
         if run.state.scalar_functions().contains_key(&name) || run.state.aggregate_functions().contains_key(&name) {
@@ -53,7 +58,23 @@ pub(crate) async fn drop_function(run: &StatementRun<'_>, drop: ast::DropFunctio
         if !drop.if_exists {
             return Err(CatalogError::NotFound { what: "function", name }.into());
         }
-        return Ok(run.noticed(tag, format!("function \"{name}\" does not exist, skipping")));
+        let message = format!("function \"{name}\" does not exist, skipping");
+        notices.push(Notice { message, hint: None });
     }
-    Ok(run.command(tag))
+    Ok(run.noticed_all(tag, notices))
+}
+
+/// What calls the function stays, unless it is a materialized view; with `cascade` all views that call it go.
+async fn drop_one(run: &StatementRun<'_>, name: &str, cascade: bool) -> Result<Vec<Notice>> {
+    let store = &run.catalog.shared.store;
+    let mut dropped = vec![];
+    if cascade {
+        let functions = BTreeSet::from([name.to_string()]);
+        let views = with_dependants(&run.catalog.view, &[], &functions, run.state.config_options());
+        dropped.extend(store.drop_tables(&views, true).await?);
+    }
+    dropped.extend(store.drop_function(name, cascade).await?);
+    let notices = dropped.iter().map(super::drop::cascaded).collect();
+    dropped.into_iter().for_each(|table| super::table::forget_replaced(run, Some(table)));
+    Ok(notices)
 }

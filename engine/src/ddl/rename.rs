@@ -1,11 +1,11 @@
-//! `ALTER TABLE .. RENAME TO`, `ALTER TABLE .. SET SCHEMA`, and the same for views.
+//! `ALTER TABLE .. RENAME TO`, `ALTER TABLE .. SET SCHEMA`, and the same for views and derived tables.
 
 use datafusion::common::TableReference;
-use nectarine_catalog::{CatalogError, TableKind, TableName};
+use nectarine_catalog::{CatalogError, TableName};
 use nectarine_planner::sql::{AlterTableRename, AlterTableSetSchema, Relation};
 use sqlparser::ast::ObjectName;
 
-use super::{check_schema, reference};
+use super::{check_schema, drop, reference};
 use crate::command::StatementRun;
 use crate::{Answer, EngineError, ErrorKind, Result};
 
@@ -43,20 +43,16 @@ async fn apply(
 ) -> Result<Answer> {
     check_schema(&name.schema)?;
     check_schema(&to.schema)?;
-    let tag = match relation {
-        Relation::Table => "ALTER TABLE",
-        Relation::View => "ALTER VIEW",
-    };
+    let tag = &format!("ALTER {}", relation.keywords());
     let Some(found) = run.catalog.view.tables.get(&name) else {
         return match if_exists {
             true => Ok(run.noticed(tag, format!("\"{}\" does not exist, skipping", name.name))),
             false => Err(CatalogError::TableNotFound { name }.into()),
         };
     };
-    if relation == Relation::View && !matches!(found.kind, TableKind::View { .. }) {
-        return Err(
-            EngineError::new(ErrorKind::Sql, format!("\"{}\" is a table", name.name)).with_hint("use ALTER TABLE")
-        );
+    // ALTER TABLE goes for everything, as in PostgreSQL.
+    if relation != Relation::Table {
+        drop::check_kind("ALTER", relation, found)?;
     }
     run.catalog.shared.store.rename_table(found.id, &to).await?;
     Ok(run.command(tag))

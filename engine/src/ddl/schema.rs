@@ -1,11 +1,14 @@
 //! `CREATE SCHEMA`, `DROP SCHEMA`.
 
+use std::collections::BTreeSet;
+
 use datafusion::common::SchemaReference;
 use datafusion::logical_expr::{CreateCatalogSchema, DropCatalogSchema};
-use nectarine_catalog::CatalogError;
+use nectarine_catalog::{CatalogError, TableId};
 
 use super::{check_schema, table};
 use crate::command::StatementRun;
+use crate::dependencies::with_dependants;
 use crate::{Answer, EngineError, ErrorKind, Result};
 
 pub(crate) async fn create_schema(run: &StatementRun<'_>, create: CreateCatalogSchema) -> Result<Answer> {
@@ -40,8 +43,18 @@ pub(crate) async fn drop_schema(run: &StatementRun<'_>, drop: DropCatalogSchema)
     if name == "public" {
         return Err(EngineError::new(ErrorKind::Sql, "schema \"public\" cannot be dropped"));
     }
-    for dropped in run.catalog.shared.store.drop_schema(&name, drop.cascade).await? {
-        table::forget_replaced(run, Some(dropped));
+    let shared = &run.catalog.shared;
+    let mut dropped = vec![];
+    if drop.cascade {
+        // Plain views of other schemas, which the store knows nothing of.
+        let view = &run.catalog.view;
+        let inside: Vec<TableId> =
+            view.tables.values().filter(|table| table.name.schema == name).map(|table| table.id).collect();
+        let all = with_dependants(view, &inside, &BTreeSet::new(), run.state.config_options());
+        dropped.extend(shared.store.drop_tables(&all, true).await?);
     }
-    Ok(run.command(tag))
+    dropped.extend(shared.store.drop_schema(&name, drop.cascade).await?);
+    let elsewhere = dropped.iter().filter(|table| table.name.schema != name).map(super::drop::cascaded).collect();
+    dropped.into_iter().for_each(|table| table::forget_replaced(run, Some(table)));
+    Ok(run.noticed_all(tag, elsewhere))
 }

@@ -15,6 +15,7 @@ use parking_lot::Mutex;
 
 use super::check_schema;
 use crate::command::StatementRun;
+use crate::derived::still_there;
 use crate::external;
 use crate::managed::{self, CreateCommit, now_micros};
 use crate::statement::coalesced;
@@ -31,6 +32,7 @@ pub(crate) async fn create_table(run: &StatementRun<'_>, create: CreateMemoryTab
         return Ok(answer);
     }
     let physical = Box::pin(run.state.create_physical_plan(&create.input)).await?;
+    still_there(run.catalog, None).await?;
     // Names come from the logical plan, because physical ones may be simplified away; types are those of the rows.
     let logical = create.input.schema().inner();
     let rows = physical.schema();
@@ -108,7 +110,7 @@ pub(crate) fn defaults_of<'a>(
 /// Files of a table that was replaced go when nobody can be reading them any more.
 pub(super) fn forget_replaced(run: &StatementRun<'_>, replaced: Option<TableDef>) {
     if let Some(table) = replaced
-        && matches!(table.kind, TableKind::Managed { .. })
+        && table.kind.own_files().is_some()
     {
         sweep::remove_later(run.catalog.shared.home.table(table.id));
     }
@@ -127,20 +129,18 @@ pub(super) fn exists(
         return Err(EngineError::new(ErrorKind::Sql, "IF NOT EXISTS and OR REPLACE exclude each other"));
     }
     let Some(found) = run.catalog.view.tables.get(name) else { return Ok(None) };
-    let is_view = matches!(found.kind, TableKind::View { .. });
     if if_not_exists {
         return Ok(Some(run.noticed(tag, format!("\"{}\" already exists, skipping", name.name))));
     }
     if !or_replace {
-        return Err(CatalogError::AlreadyExists {
-            what: if is_view { "view" } else { "table" },
-            name: name.name.clone(),
-        }
-        .into());
+        return Err(CatalogError::AlreadyExists { what: found.kind.word(), name: name.name.clone() }.into());
     }
-    if is_view != tag.ends_with("VIEW") {
-        let what = if is_view { "a view" } else { "a table" };
-        return Err(EngineError::new(ErrorKind::Sql, format!("\"{}\" is {what}", name.name))
+    let word = match tag {
+        "CREATE EXTERNAL TABLE" => "table".to_string(),
+        tag => tag.trim_start_matches("CREATE ").to_ascii_lowercase(),
+    };
+    if found.kind.word() != word {
+        return Err(EngineError::new(ErrorKind::Sql, format!("\"{}\" is a {}", name.name, found.kind.word()))
             .with_hint("drop it first, or choose another name"));
     }
     Ok(None)

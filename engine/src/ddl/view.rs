@@ -1,24 +1,28 @@
-//! `CREATE VIEW`: a query kept as text.
+//! `CREATE VIEW`: a query kept as text. `CREATE MATERIALIZED VIEW`, `REFRESH`: one whose result is kept as well.
 
 use std::sync::Arc;
 
 use arrow::datatypes::{Field, Schema};
+use datafusion::config::ConfigOptions;
+use datafusion::datasource::provider_as_source;
+use datafusion::logical_expr::LogicalPlanBuilder;
 use datafusion::sql::parser::Statement as DFStatement;
-use nectarine_catalog::{TableDef, TableId, TableKind};
+use nectarine_catalog::{CatalogError, MaterializedView, TableDef, TableId, TableKind, TableName};
 use nectarine_planner::sql::CreateView;
 use sqlparser::ast;
 
 use super::{normal, reference, table};
-use crate::command::StatementRun;
+use crate::command::{StatementRun, Warmed};
+use crate::dependencies::{Mentions, mentioned_through_views, with_called};
 use crate::managed::now_micros;
-use crate::{Answer, EngineError, ErrorKind, Result};
+use crate::{Answer, EngineError, ErrorKind, Notice, Result};
 
 pub(crate) async fn create_view(run: &StatementRun<'_>, create: CreateView) -> Result<Answer> {
     if create.temporary {
         return Err(EngineError::new(ErrorKind::Unsupported, "temporary views are not offered"));
     }
     let name = run.table_name(&reference(&create.name, run.state.config_options())?)?;
-    let tag = "CREATE VIEW";
+    let tag = if create.materialized { "CREATE MATERIALIZED VIEW" } else { "CREATE VIEW" };
     if let Some(answer) = table::exists(run, &name, create.if_not_exists, create.or_replace, tag)? {
         return Ok(answer);
     }
@@ -26,33 +30,30 @@ pub(crate) async fn create_view(run: &StatementRun<'_>, create: CreateView) -> R
     let query = DFStatement::Statement(Box::new(ast::Statement::Query(create.query)));
     let plan = Box::pin(run.state.statement_to_plan(query)).await?;
     let found = plan.schema().inner();
-    let mut text = create.query_text;
-    let mut schema = Arc::clone(found);
-    if !create.columns.is_empty() {
-        if create.columns.len() > found.fields().len() {
-            return Err(EngineError::new(
-                ErrorKind::Sql,
-                format!("the query has {} columns, not {}", found.fields().len(), create.columns.len()),
-            ));
-        }
-        let mut names: Vec<String> =
-            create.columns.iter().map(|column| normal(column, run.state.config_options())).collect();
-        names.extend(found.fields().iter().skip(names.len()).map(|field| field.name().clone()));
-        let fields: Vec<Field> =
-            found.fields().iter().zip(&names).map(|(field, name)| field.as_ref().clone().with_name(name)).collect();
-        schema = Arc::new(Schema::new(fields));
-        let quoted: Vec<String> = names.iter().map(|name| format!("\"{}\"", name.replace('"', "\"\""))).collect();
-        text = format!("SELECT * FROM ({text}) AS view_columns ({})", quoted.join(", "));
-    }
+    let names = column_names(&create.columns, found, run.state.config_options())?;
+    let fields: Vec<Field> =
+        found.fields().iter().zip(&names).map(|(field, name)| field.as_ref().clone().with_name(name)).collect();
+    let schema = match create.columns.is_empty() {
+        true => Arc::clone(found),
+        false => Arc::new(Schema::new(fields)),
+    };
+    let text = with_columns(create.query_text, &create.columns, found, run.state.config_options())?;
     table::unique_names(&schema)?;
+    let default_schema = run.state.config_options().catalog.default_schema.clone();
+    let (kind, warmed) = match create.materialized {
+        false => (TableKind::View { query: text, default_schema }, None),
+        true => {
+            let kind = materialized(run, &name, text, default_schema)?;
+            // Before it has a name: one whose query fails is not made.
+            let warmed = if create.with_data { Some(run.warm(plan).await?) } else { None };
+            (kind, warmed)
+        }
+    };
     let table = TableDef {
         id: TableId::new(),
         name,
         schema,
-        kind: TableKind::View {
-            query: text,
-            default_schema: run.state.config_options().catalog.default_schema.clone(),
-        },
+        kind,
         defaults: vec![],
         primary_keys: vec![],
         unique_keys: vec![],
@@ -60,5 +61,73 @@ pub(crate) async fn create_view(run: &StatementRun<'_>, create: CreateView) -> R
         created_at: now_micros(),
     };
     run.catalog.shared.store.create_table(&table, &[], create.or_replace).await?;
-    Ok(run.command(tag))
+    Ok(match warmed {
+        Some(warmed) => answered(run, tag, &table, warmed),
+        None => run.command(tag),
+    })
+}
+
+/// The names of a query's columns, the first of them given anew.
+fn column_names(columns: &[ast::Ident], found: &Schema, config: &ConfigOptions) -> Result<Vec<String>> {
+    if columns.len() > found.fields().len() {
+        let message = format!("the query has {} columns, not {}", found.fields().len(), columns.len());
+        return Err(EngineError::new(ErrorKind::Sql, message));
+    }
+    let mut names: Vec<String> = columns.iter().map(|column| normal(column, config)).collect();
+    names.extend(found.fields().iter().skip(names.len()).map(|field| field.name().clone()));
+    Ok(names)
+}
+
+/// The text of a query whose columns are given names; `found` are those that it has.
+pub(super) fn with_columns(
+    query: String,
+    columns: &[ast::Ident],
+    found: &Schema,
+    config: &ConfigOptions,
+) -> Result<String> {
+    if columns.is_empty() {
+        return Ok(query);
+    }
+    let names = column_names(columns, found, config)?;
+    let quoted: Vec<String> = names.iter().map(|name| format!("\"{}\"", name.replace('"', "\"\""))).collect();
+    Ok(format!("SELECT * FROM ({query}) AS view_columns ({})", quoted.join(", ")))
+}
+
+/// `REFRESH MATERIALIZED VIEW`: what reading it will want is there afterwards.
+pub(crate) async fn refresh(run: &StatementRun<'_>, name: ast::ObjectName) -> Result<Answer> {
+    let name = run.table_name(&reference(&name, run.state.config_options())?)?;
+    let Some(table) = run.catalog.view.tables.get(&name) else {
+        return Err(CatalogError::TableNotFound { name }.into());
+    };
+    if !matches!(table.kind, TableKind::MaterializedView(_)) {
+        let message = format!("\"{}\" is a {}, not a materialized view", name.name, table.kind.word());
+        return Err(EngineError::new(ErrorKind::Sql, message).with_hint("only materialized views are refreshed"));
+    }
+    let provider = run.catalog.provider_of(table).await?;
+    let plan = LogicalPlanBuilder::scan(name.name.as_str(), provider_as_source(provider), None)?.build()?;
+    let warmed = run.warm(plan).await?;
+    Ok(answered(run, "REFRESH MATERIALIZED VIEW", table, warmed))
+}
+
+fn answered(run: &StatementRun<'_>, tag: &str, table: &TableDef, warmed: Warmed) -> Answer {
+    let Warmed { mut notices, receipt, uncacheable } = warmed;
+    if let Some(reason) = uncacheable {
+        let message = format!("the result of \"{}\" is computed at each use: {reason}", table.name.name);
+        notices.push(Notice { message, hint: None });
+    }
+    run.noticed_all(tag, notices).with_receipt(receipt)
+}
+
+/// What a new materialized view depends on.
+fn materialized(run: &StatementRun<'_>, name: &TableName, query: String, default_schema: String) -> Result<TableKind> {
+    let config = run.state.config_options();
+    let view = &run.catalog.view;
+    // Only a view that is replaced can be read by what replaces it.
+    if run.catalog.resolved().contains_key(name) {
+        return Err(EngineError::new(ErrorKind::Sql, format!("\"{}\" would stand on itself", name.name)));
+    }
+    let Mentions { relations, functions } = mentioned_through_views(view, &query, &default_schema, config);
+    let functions = with_called(view, functions, config).into_iter().collect();
+    let relations = relations.into_iter().collect();
+    Ok(TableKind::MaterializedView(MaterializedView { query, default_schema, relations, functions }))
 }

@@ -276,9 +276,16 @@ fn schema(error: &SchemaError) -> EngineError {
                 error = error.with_hint("DEFAULT is not offered as a value: leave the column out of the list instead");
             }
             if !valid_fields.is_empty() {
-                let more = if valid_fields.len() > SHOWN_MAX { ", .." } else { "" };
-                let shown: Vec<_> = valid_fields.iter().take(SHOWN_MAX).map(shown).collect();
-                error = error.with_detail(format!("there are: {}{more}", shown.join(", ")));
+                // ORDER BY and GROUP BY look at two lists.
+                let mut all: Vec<String> = Vec::with_capacity(valid_fields.len().min(SHOWN_MAX + 1));
+                for name in valid_fields.iter().map(shown) {
+                    if all.len() <= SHOWN_MAX && !all.contains(&name) {
+                        all.push(name);
+                    }
+                }
+                let more = if all.len() > SHOWN_MAX { ", .." } else { "" };
+                all.truncate(SHOWN_MAX);
+                error = error.with_detail(format!("there are: {}{more}", all.join(", ")));
             }
             error.0.about = Some(About::Column(field.name().to_owned()));
             error.0.span = field.spans().first();
@@ -524,6 +531,19 @@ fn catalog(error: &CatalogError) -> EngineError {
         }
         CatalogError::SchemaNotEmpty { .. } => {
             EngineError::new(ErrorKind::Sql, text).with_hint("DROP SCHEMA .. CASCADE drops what is in it")
+        }
+        CatalogError::HasDependants { attempted, dependants, .. } => {
+            let derived = dependants.iter().find(|(what, _)| *what == "derived table");
+            let pin =
+                derived.map(|(_, name)| format!("ALTER DERIVED TABLE {name} SET PINNED makes a copy of its rows"));
+            let hint = match (*attempted, pin) {
+                ("drop", None) => "DROP .. CASCADE drops them as well".to_string(),
+                ("drop", Some(pin)) => format!("DROP .. CASCADE drops them as well; {pin}"),
+                ("rename", _) => "they know it by its name: drop them first, and create them anew".to_string(),
+                (_, Some(pin)) => format!("{pin}; or drop it first"),
+                (_, None) => "drop them first".to_string(),
+            };
+            EngineError::new(ErrorKind::Sql, text).with_hint(hint)
         }
         CatalogError::NewerFormat { .. } => {
             EngineError::new(ErrorKind::Configuration, text).with_hint("use the newer version, or another home")

@@ -3,7 +3,26 @@
 use nectarine_catalog::{EntrySummary, Fingerprint};
 
 use super::Reuse;
-use crate::{EngineError, ErrorKind, Result};
+use crate::collector::{Collected, Pace};
+use crate::eviction::Why;
+use crate::{EngineError, ErrorKind, Result, provenance};
+
+/// How much there is, and may be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CacheStats {
+    /// Bytes of results.
+    pub used: u64,
+    /// Bytes that all processes have set aside for results that are not published yet.
+    pub reserved: u64,
+    /// What both may come to.
+    pub budget: u64,
+    /// Where eviction ends.
+    pub low_water: u64,
+    /// Results that were ever evicted.
+    pub evicted: u64,
+    /// What they took.
+    pub evicted_bytes: u64,
+}
 
 /// The cache of one home.
 #[derive(Clone)]
@@ -16,8 +35,15 @@ impl CacheAdmin {
         Self { reuse }
     }
 
+    /// Waits until what ended statements left behind is published. Statements and the calls below do so by themselves; this is
+    /// for those who look at the files, or from another process.
+    pub async fn settled(&self) {
+        self.reuse.settled().await;
+    }
+
     /// The one entry whose fingerprint starts like this.
     pub async fn find(&self, beginning: &str) -> Result<Fingerprint> {
+        self.reuse.settled().await;
         self.reuse.refresh().await;
         let beginning = beginning.trim().to_ascii_lowercase();
         let keys = self.reuse.cache.entries().into_iter().map(|entry| entry.key);
@@ -36,6 +62,7 @@ impl CacheAdmin {
     /// Reads all entries and says what is wrong with those that can not be used, without changing anything. Also returns how
     /// many there are.
     pub async fn verify(&self) -> Result<(usize, Vec<(Fingerprint, String)>)> {
+        self.reuse.settled().await;
         self.reuse.refresh().await;
         let mut faults = vec![];
         let mut entries = self.reuse.cache.entries();
@@ -57,16 +84,71 @@ impl CacheAdmin {
         Ok((entries.len(), faults))
     }
 
+    /// Where one entry comes from, or all of them, for Graphviz.
+    pub async fn provenance_dot(&self, entry: Option<Fingerprint>) -> Result<String> {
+        self.reuse.settled().await;
+        provenance::dot(&self.reuse, entry).await
+    }
+
+    /// All entries that are there now, in no order.
+    pub async fn entries(&self) -> Vec<EntrySummary> {
+        self.reuse.settled().await;
+        self.reuse.refresh().await;
+        self.reuse.cache.entries()
+    }
+
+    /// How many entries have their rows in this process's memory.
+    pub fn entries_in_memory(&self) -> usize {
+        self.reuse.store.n_remembered()
+    }
+
     /// Deletes entries.
     pub async fn remove(&self, keys: &[Fingerprint]) {
-        self.reuse.drop_entries(keys).await;
+        self.reuse.settled().await;
+        self.reuse.drop_entries(keys, Some(Why::ByHand)).await;
+    }
+
+    /// How much there is, and may be.
+    pub async fn stats(&self) -> Result<CacheStats> {
+        self.reuse.settled().await;
+        self.reuse.refresh().await;
+        let metadata = &self.reuse.caretaker.evictor.metadata;
+        let (used, levels) = self.reuse.caretaker.ledger.usage();
+        let (leases, totals) = (metadata.cache_leases().await?, metadata.eviction_totals().await?);
+        Ok(CacheStats {
+            used,
+            reserved: leases.iter().map(|lease| lease.reserved).sum(),
+            budget: levels.budget,
+            low_water: levels.low,
+            evicted: totals.entries,
+            evicted_bytes: totals.bytes,
+        })
+    }
+
+    /// Evicts until the low-water mark is reached; returns how many results went. Happens by itself when the budget is nearly
+    /// used up.
+    pub async fn evict(&self) -> Result<usize> {
+        self.reuse.settled().await;
+        Ok(self.reuse.caretaker.evictor.make_room(true).await?.entries)
+    }
+
+    /// Sweeps the derived store now. Happens by itself now and then.
+    pub async fn collect(&self) -> Result<Collected> {
+        self.reuse.settled().await;
+        self.reuse.caretaker.collector.collect(Pace::Fast).await
+    }
+
+    /// The same at the pace that it has in the background.
+    pub async fn collect_gently(&self) -> Result<Collected> {
+        self.reuse.caretaker.collector.collect(Pace::Gentle).await
     }
 
     /// Deletes all entries; returns how many there were.
     pub async fn clear(&self) -> usize {
+        self.reuse.settled().await;
         self.reuse.refresh().await;
         let keys: Vec<_> = self.reuse.cache.entries().into_iter().map(|entry| entry.key).collect();
-        self.reuse.drop_entries(&keys).await;
+        self.reuse.drop_entries(&keys, Some(Why::ByHand)).await;
         keys.len()
     }
 }

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, Float32Array, Float64Array, RecordBatch};
-use arrow::datatypes::{DataType, Schema};
+use arrow::array::{Array, ArrayRef, AsArray, Float64Array, RecordBatch};
+use arrow::datatypes::{DataType, Float64Type, Schema};
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use datafusion::execution::context::SessionState;
 use datafusion::physical_plan::{ExecutionPlan, collect};
@@ -19,8 +19,15 @@ use crate::rows::look_again;
 use crate::statement::StatementCatalog;
 use crate::{EngineError, ErrorKind, Result};
 
-/// How far two sums of the same floats may be apart, relative to the larger one.
-const TOLERANCE: f64 = 1e-9;
+/// How far two sums of the same floats may be apart, relative to the larger one: the last bits, and for narrow floats what
+/// rounding them to their width adds.
+fn tolerance(data_type: &DataType) -> f64 {
+    match data_type {
+        DataType::Float16 => 2e-3,
+        DataType::Float32 => 1e-6,
+        _ => 1e-9,
+    }
+}
 
 /// Fails if the entry of `prefix` holds other rows than `finished`. An entry that can not be read is no difference: whoever
 /// wants it will notice.
@@ -59,6 +66,64 @@ pub(super) async fn recheck(
     }
 }
 
+/// What comparing an entry with what is computed came to.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Verified {
+    /// It holds what is computed.
+    Same,
+    /// It does not.
+    Differs(String),
+    /// Its files are missing or damaged.
+    Damaged(String),
+    /// It could not be compared.
+    Unknown(String),
+}
+
+impl Verified {
+    /// Whether the entry must go.
+    pub(crate) fn is_wrong(&self) -> bool {
+        matches!(self, Self::Differs(_) | Self::Damaged(_))
+    }
+}
+
+/// Computes an entry anew, and reads it from its files, not from memory.
+pub(super) async fn verify(
+    reuse: &Reuse,
+    state: &SessionState,
+    catalog: &StatementCatalog,
+    recheck: &Recheck,
+) -> Verified {
+    let entry = match reuse.cache.entry(&recheck.key).await {
+        Ok(Some(entry)) => entry,
+        Ok(None) => return Verified::Unknown("it was dropped meanwhile".to_string()),
+        Err(error) => return Verified::Damaged(error.to_string()),
+    };
+    reuse.store.forget(&recheck.key);
+    match reuse.store.verify(&entry).await {
+        Ok(()) => {}
+        Err(error) if error.is_lost() => return Verified::Damaged(error.to_string()),
+        Err(error) => return Verified::Unknown(error.to_string()),
+    }
+    if has_nested_floats(&recheck.computed.schema()) {
+        return Verified::Unknown("floats within lists and structs are not compared".to_string());
+    }
+    let read = match run(reuse, state, &recheck.read).await {
+        Ok(read) => read,
+        Err(error) => return Verified::Unknown(format!("it can not be read: {error}")),
+    };
+    let computed = match run(reuse, state, &recheck.computed).await {
+        Ok(computed) => computed,
+        Err(error) => return Verified::Unknown(format!("it can not be computed: {error}")),
+    };
+    match difference(&read, &computed) {
+        None => Verified::Same,
+        Some(_) if look_again(catalog).await.is_err() => {
+            Verified::Unknown("a file changed while it was read".to_string())
+        }
+        Some(what) => Verified::Differs(what),
+    }
+}
+
 /// The rows of a plan of marks.
 async fn run(reuse: &Reuse, state: &SessionState, plan: &Arc<dyn ExecutionPlan>) -> Result<Vec<RecordBatch>> {
     let plan = DefaultPhysicalPlanner::default().optimize_physical_plan(Arc::clone(plan), state, |_, _| {})?;
@@ -80,7 +145,7 @@ fn difference(stored: &[RecordBatch], computed: &[RecordBatch]) -> Option<String
         return Some(format!("it has {} rows, not {}", stored.len(), computed.len()));
     }
     stored.iter().zip(&computed).find_map(|(stored, computed)| {
-        let same_floats = stored.floats.iter().zip(&computed.floats).all(|(one, two)| is_close(*one, *two));
+        let same_floats = stored.floats.iter().zip(&computed.floats).all(|(one, two)| is_close(one, two));
         (stored.text != computed.text || !same_floats).then(|| format!("{stored:?} is not {computed:?}"))
     })
 }
@@ -89,7 +154,14 @@ fn difference(stored: &[RecordBatch], computed: &[RecordBatch]) -> Option<String
 #[derive(Debug)]
 struct Row {
     text: String,
-    floats: Vec<Option<f64>>,
+    floats: Vec<Float>,
+}
+
+/// A float of any width, and how far another may be from it.
+#[derive(Debug)]
+struct Float {
+    value: Option<f64>,
+    tolerance: f64,
 }
 
 async fn batches_of(reuse: &Reuse, prefix: &Prefix, parts: &[EntryPart]) -> Option<Vec<RecordBatch>> {
@@ -106,49 +178,75 @@ fn rows_of(batches: &[RecordBatch]) -> Option<Vec<Row>> {
     for batch in batches {
         append_rows(batch, &mut rows)?;
     }
-    let bits =
-        |row: &Row| row.floats.iter().map(|float| float.map(|float| format!("{float:+.6e}"))).collect::<Vec<_>>();
-    rows.sort_by_cached_key(|row| (row.text.clone(), bits(row)));
+    // First by what two sums of the same floats agree on, then, among those that are alike, by their very bits.
+    let digits = |float: &Float| float.value.map(|float| format!("{float:+.6e}"));
+    let bits = |float: &Float| float.value.map(f64::to_bits);
+    rows.sort_by_cached_key(|row: &Row| {
+        let alike: Vec<_> = row.floats.iter().map(digits).collect();
+        (row.text.clone(), alike, row.floats.iter().map(bits).collect::<Vec<_>>())
+    });
     Some(rows)
 }
 
 fn append_rows(batch: &RecordBatch, rows: &mut Vec<Row>) -> Option<()> {
     let options = FormatOptions::default().with_null("NULL");
-    let is_float =
-        |column: &&arrow::array::ArrayRef| matches!(column.data_type(), DataType::Float32 | DataType::Float64);
+    let is_float = |column: &&ArrayRef| column.data_type().is_floating();
     let others = batch.columns().iter().filter(|column| !is_float(column));
     let formatters: Vec<_> =
         others.map(|column| ArrayFormatter::try_new(column.as_ref(), &options)).collect::<Result<_, _>>().ok()?;
-    let floats: Vec<_> = batch.columns().iter().filter(is_float).collect();
+    let floats: Vec<_> = batch.columns().iter().filter(is_float).map(wide).collect::<Option<_>>()?;
     for row in 0..batch.num_rows() {
         let text: Vec<String> =
             formatters.iter().map(|formatter| format!("{:?}", formatter.value(row).to_string())).collect();
-        let floats = floats.iter().map(|column| float_at(column.as_ref(), row)).collect();
-        rows.push(Row { text: text.join("|"), floats });
+        let value = |column: &Float64Array| (!column.is_null(row)).then(|| column.value(row));
+        let floats = floats.iter().map(|(column, tolerance)| Float { value: value(column), tolerance: *tolerance });
+        rows.push(Row { text: text.join("|"), floats: floats.collect() });
     }
     Some(())
 }
 
-fn float_at(column: &dyn Array, row: usize) -> Option<f64> {
-    if column.is_null(row) {
-        return None;
-    }
-    let wide = column.as_any().downcast_ref::<Float64Array>().map(|column| column.value(row));
-    wide.or_else(|| column.as_any().downcast_ref::<Float32Array>().map(|column| f64::from(column.value(row))))
+/// A column of floats as wide ones, which hold the same values.
+fn wide(column: &ArrayRef) -> Option<(Float64Array, f64)> {
+    let floats = arrow::compute::cast(column, &DataType::Float64).ok()?;
+    Some((floats.as_primitive::<Float64Type>().clone(), tolerance(column.data_type())))
 }
 
-fn is_close(one: Option<f64>, two: Option<f64>) -> bool {
-    match (one, two) {
-        (Some(one), Some(two)) => {
-            one == two || (one.is_nan() && two.is_nan()) || (one - two).abs() <= TOLERANCE * one.abs().max(two.abs())
+fn is_close(one: &Float, two: &Float) -> bool {
+    match (one.value, two.value) {
+        (Some(a), Some(b)) => {
+            a == b || (a.is_nan() && b.is_nan()) || (a - b).abs() <= one.tolerance * a.abs().max(b.abs())
         }
         (one, two) => one == two,
     }
 }
 
 fn has_nested_floats(schema: &Schema) -> bool {
-    schema.fields().iter().any(|field| {
-        field.data_type().is_nested() && format!("{:?}", field.data_type()).contains("Float")
-            || field.data_type() == &DataType::Float16
-    })
+    schema
+        .fields()
+        .iter()
+        .any(|field| field.data_type().is_nested() && format!("{:?}", field.data_type()).contains("Float"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    fn rows(floats: Vec<Option<f64>>, data_type: &DataType) -> Vec<RecordBatch> {
+        let column = Arc::new(Float64Array::from(floats)) as ArrayRef;
+        let column = arrow::compute::cast(&column, data_type).expect("floats to floats");
+        vec![RecordBatch::try_from_iter([("f", column)]).expect("one column")]
+    }
+
+    #[test]
+    fn floats_of_all_widths_are_compared() {
+        for data_type in [DataType::Float16, DataType::Float32, DataType::Float64] {
+            let entry = rows(vec![Some(1.5), None, Some(f64::NAN)], &data_type);
+            assert_eq!(difference(&entry, &rows(vec![None, Some(f64::NAN), Some(1.5)], &data_type)), None);
+            for other in [vec![Some(1.5625), None, Some(f64::NAN)], vec![Some(1.5), Some(0.0), Some(f64::NAN)]] {
+                assert!(difference(&entry, &rows(other, &data_type)).is_some(), "{data_type}");
+            }
+        }
+    }
 }

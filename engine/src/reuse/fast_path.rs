@@ -13,12 +13,15 @@ use std::sync::Arc;
 use arrow::datatypes::SchemaRef;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::config::ConfigOptions;
+use datafusion::datasource::source_as_provider;
 use datafusion::logical_expr::{Expr, LogicalPlan};
 use moka::sync::Cache;
 use nectarine_catalog::{CacheEntry, Extent, Fingerprint, FingerprintBuilder, TableDef};
 use nectarine_planner::canonical::BuiltIns;
 use parking_lot::Mutex;
 use tokio::sync::OnceCell;
+
+use crate::named::NamedTable;
 
 /// Statements that are remembered.
 const REMEMBERED_MAX: u64 = 10_000;
@@ -44,13 +47,21 @@ pub(crate) struct Remembered {
     pub(crate) schema: SchemaRef,
     /// Extents that it is about.
     pub(crate) n_extents: usize,
+    /// Names the statement in the program store.
+    pub(crate) source: Option<Fingerprint>,
     /// The entry, once somebody asked for it.
     pub(crate) entry: OnceCell<Option<Arc<CacheEntry>>>,
 }
 
 impl Remembered {
-    pub(crate) fn new(reads: Vec<Read>, root: Fingerprint, schema: SchemaRef, n_extents: usize) -> Self {
-        Self { reads, root, schema, n_extents, entry: OnceCell::new() }
+    pub(crate) fn new(
+        reads: Vec<Read>,
+        root: Fingerprint,
+        schema: SchemaRef,
+        n_extents: usize,
+        source: Option<Fingerprint>,
+    ) -> Self {
+        Self { reads, root, schema, n_extents, source, entry: OnceCell::new() }
     }
 }
 
@@ -77,6 +88,11 @@ impl FastPath {
 
     pub(crate) fn forget(&self, statement: &Fingerprint) {
         self.statements.invalidate(statement);
+    }
+
+    /// Forgets all statements.
+    pub(crate) fn clear(&self) {
+        self.statements.invalidate_all();
     }
 }
 
@@ -124,6 +140,12 @@ pub(crate) fn is_timeless(plan: &LogicalPlan, built_ins: &BuiltIns, config: &Con
             && let Some(inner) = scan.source.get_logical_plan()
         {
             timeless &= is_timeless(&inner, built_ins, config);
+        }
+        if let LogicalPlan::TableScan(scan) = node
+            && let Ok(provider) = source_as_provider(&scan.source)
+            && let Some(named) = provider.downcast_ref::<NamedTable>()
+        {
+            timeless &= is_timeless(named.query(), built_ins, named.state().config_options());
         }
         node.apply_expressions(|expr| {
             expr.apply(|expr| {

@@ -9,15 +9,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use datafusion::execution::SendableRecordBatchStream;
-use nectarine_catalog::{CacheEntry, EntryKind, Fingerprint, ProgramRecord, fail_point};
-use nectarine_executor::{Finished, Lowering, Recording, RecordingLimits};
+use nectarine_catalog::{
+    CacheEntry, EntryKind, EntryPart, Fingerprint, NewEntry, ProgramRecord, ProgramRun, Publication, fail_point,
+};
+use nectarine_executor::{Finished, Lowering, Recording, RecordingLimits, Reserved};
 use nectarine_planner::canonical::{Prefix, PrefixKind};
-use nectarine_planner::node::PrefixKey;
-use nectarine_planner::reuse::{Findings, Found, ReuseMode, is_worth_it, may_cover};
+use nectarine_planner::node::{PrefixKey, Worth};
+use nectarine_planner::reuse::{Findings, Found, MadeOf, ReuseMode, is_worth_it, may_cover};
 
-use super::{Reuse, check};
+use super::lineage::lineage;
+use super::ran::one_line;
+use super::{Ran, Reuse, check};
 use crate::Result;
-use crate::managed::now_micros;
 use crate::rows::look_again;
 use crate::statement::StatementCatalog;
 
@@ -27,6 +30,7 @@ struct Kept {
     recording: Arc<Recording>,
     /// What computing the entries took that it is made from.
     reused: Duration,
+    made_of: MadeOf,
 }
 
 /// What one statement records.
@@ -39,28 +43,44 @@ pub(crate) struct Keeping {
     replaced: HashSet<Fingerprint>,
     /// For people: the statement.
     description: String,
+    catalog: Arc<StatementCatalog>,
+    /// The statement, if it has a program.
+    ran: Option<Arc<Ran>>,
+    /// Whether it has ended well.
+    has_ended: bool,
 }
 
 impl Keeping {
-    pub(super) fn new(reuse: Reuse, mode: ReuseMode, lowering: &Lowering, findings: &Findings) -> Self {
+    pub(super) fn new(
+        reuse: Reuse,
+        mode: ReuseMode,
+        lowering: &Lowering,
+        findings: &Findings,
+        catalog: &Arc<StatementCatalog>,
+    ) -> Self {
         let recordings = lowering.recordings();
         let kept = recordings.into_iter().filter_map(|recording| {
             let kept = findings.kept.get(recording.prefix().ordinal)?;
             let reused = Duration::from_micros(kept.reused_us);
-            Some(Kept { prefix: kept.prefix.clone(), recording, reused })
+            Some(Kept { prefix: kept.prefix.clone(), recording, reused, made_of: kept.made_of.clone() })
         });
-        Self { below: kept.collect(), ..Self::of(reuse, mode) }
+        Self {
+            below: kept.collect(),
+            reuse,
+            mode,
+            root: None,
+            replaced: HashSet::new(),
+            description: String::new(),
+            catalog: Arc::clone(catalog),
+            ran: None,
+            has_ended: false,
+        }
     }
 
-    /// Keeps nothing yet.
-    fn of(reuse: Reuse, mode: ReuseMode) -> Self {
-        Self { reuse, mode, below: vec![], root: None, replaced: HashSet::new(), description: String::new() }
-    }
-
-    pub(super) fn keep_root(&mut self, root: &Prefix, reused: Duration, limits: RecordingLimits) {
-        let key = PrefixKey { key: root.key, program: root.program, ordinal: usize::MAX };
+    pub(super) fn keep_root(&mut self, root: &Prefix, reused: Duration, limits: RecordingLimits, made_of: &MadeOf) {
+        let key = PrefixKey { key: root.key, program: root.program, ordinal: usize::MAX, worth: Worth::Wanted };
         let recording = Recording::new(self.reuse.store.clone(), Arc::new(key), limits);
-        self.root = Some(Kept { prefix: root.clone(), recording, reused });
+        self.root = Some(Kept { prefix: root.clone(), recording, reused, made_of: made_of.clone() });
     }
 
     /// What this statement keeps takes the place of these entries, which it could not use.
@@ -68,18 +88,34 @@ impl Keeping {
         self.replaced.clone_from(entries);
     }
 
-    /// Whether publishing is better left to the background: it depends on another machine, and nobody waits for what it
-    /// finds.
+    /// Whether somebody waits for what publishing finds.
+    pub(crate) fn tells(&self) -> bool {
+        self.mode == ReuseMode::Check
+    }
+
+    /// Whether publishing depends on another machine, which nobody should wait for.
     pub(crate) fn takes_its_time(&self) -> bool {
-        self.mode != ReuseMode::Check && self.reuse.store.is_remote()
+        self.reuse.store.is_remote()
+    }
+
+    /// How many results are whole; they may still turn out not to be worth it.
+    pub(crate) fn n_whole(&self) -> usize {
+        self.below.iter().chain(&self.root).filter(|kept| kept.recording.is_whole()).count()
     }
 
     pub(super) fn is_empty(&self) -> bool {
         self.root.is_none() && self.below.is_empty()
     }
 
-    pub(crate) fn describe(&mut self, sql: &str) {
-        self.description = sql.split_whitespace().collect::<Vec<_>>().join(" ");
+    /// Which statement it is.
+    pub(crate) fn describe(&mut self, sql: &str, ran: Option<Arc<Ran>>) {
+        self.description = one_line(sql);
+        self.ran = ran;
+    }
+
+    /// The statement has ended well.
+    pub(crate) fn ended(&mut self) {
+        self.has_ended = true;
     }
 
     /// The rows of the statement, which are recorded as they pass.
@@ -112,6 +148,7 @@ impl Keeping {
 
     async fn add(self, elapsed: Duration) -> usize {
         let mut entries = vec![];
+        let mut rooms = vec![];
         let mut loaded = vec![];
         let mut unworthy = vec![];
         for (kept, is_root) in
@@ -121,6 +158,7 @@ impl Keeping {
                 Ok(finished) => finished,
                 Err(reason) => {
                     tracing::debug!(entry = %kept.prefix.key, %reason, "not kept");
+                    self.reuse.trouble.learn(&reason);
                     continue;
                 }
             };
@@ -129,47 +167,74 @@ impl Keeping {
             let found = Found { rows: finished.rows, bytes: finished.bytes, cost_us: cost.as_micros() as u64 };
             if !is_worth_it(&found) {
                 tracing::debug!(entry = %kept.prefix.key, ?found, "not worth it");
-                unworthy.extend(finished.parts);
+                unworthy.push((finished.parts, finished.room));
                 continue;
             }
             if let Some(rows) = finished.loaded.clone() {
                 loaded.push((kept.prefix.key, rows));
             }
-            entries.push((self.entry(&kept.prefix, finished, found), program_of(&kept.prefix, &self.description)));
+            let (entry, room) = self.entry(&kept.prefix, finished, found);
+            entries.push(NewEntry {
+                entry,
+                program: program_of(&kept.prefix, &self.description),
+                lineage: Some(lineage(&self.catalog, &kept.prefix, &kept.made_of)),
+            });
+            rooms.push(room);
         }
-        let n_entries = entries.len();
-        self.delete(unworthy).await;
-        if n_entries == 0 {
+        for (parts, room) in unworthy {
+            self.delete(parts, room).await;
+        }
+        let run = self.ran.as_ref().map(|ran| ran.runs(&self.reuse.programs, u64::from(self.has_ended)));
+        if entries.is_empty() {
+            run.into_iter().for_each(|run| self.ran_once(run));
             return 0;
         }
         let is_replaced = |key: &Fingerprint| self.mode == ReuseMode::Refresh || self.replaced.contains(key);
-        let replaced: Vec<_> = entries.iter().map(|(entry, _)| entry.key).filter(is_replaced).collect();
+        let replaced: Vec<_> = entries.iter().map(|new| new.entry.key).filter(is_replaced).collect();
         fail_point("entry_finished");
         if !replaced.is_empty() {
-            self.reuse.drop_entries(&replaced).await;
+            self.reuse.drop_entries(&replaced, None).await;
             fail_point("entry_replaced");
         }
-        let parts: Vec<_> = entries.iter().map(|(entry, _)| (entry.key, entry.parts.clone())).collect();
-        self.introduce(&entries);
-        match self.reuse.cache.add_all(entries).await {
+        let parts: Vec<_> = entries.iter().map(|new| (new.entry.key, new.entry.parts.clone())).collect();
+        self.introduce(&entries).await;
+        let publication = Publication { entries, run: run.clone(), purges: Some(self.catalog.purges) };
+        match self.reuse.cache.publish(publication).await {
             Ok(added) => {
                 fail_point("entry_published");
-                let mut superfluous = vec![];
-                for ((key, parts), added) in parts.into_iter().zip(&added) {
+                match (run, added.contains(&true)) {
+                    (Some(run), true) => self.reuse.programs.written([run.source]),
+                    (Some(run), false) => self.ran_once(run),
+                    (None, _) => {}
+                }
+                self.reuse.trouble.is_over();
+                for (((key, parts), room), added) in parts.into_iter().zip(rooms).zip(&added) {
                     match added {
-                        true => self.remember(&key, &loaded),
-                        // Somebody else was faster.
-                        false => superfluous.extend(parts),
+                        true => {
+                            self.reuse.store.settle(&parts);
+                            room.became_entry();
+                            self.remember(&key, &loaded);
+                        }
+                        // Somebody else was faster, or what it was made of was purged.
+                        false => self.delete(parts, room).await,
                     }
                 }
-                self.delete(superfluous).await;
                 added.into_iter().filter(|added| *added).count()
             }
             Err(error) => {
                 tracing::warn!(%error, "cannot publish cache entries");
-                self.delete(parts.into_iter().flat_map(|(_, parts)| parts).collect()).await;
+                for ((_, parts), room) in parts.into_iter().zip(rooms) {
+                    self.delete(parts, room).await;
+                }
                 0
             }
+        }
+    }
+
+    /// A statement that leaves nothing behind ran all the same.
+    fn ran_once(&self, run: ProgramRun) {
+        if run.runs > 0 {
+            self.reuse.programs.ran(run, &self.reuse.cache, &self.reuse.background);
         }
     }
 
@@ -178,7 +243,7 @@ impl Keeping {
         for kept in self.below.iter().chain(&self.root) {
             let Ok(finished) = kept.recording.finish().await else { continue };
             let outcome = check::compare(&self.reuse, &kept.prefix, &finished).await;
-            self.delete(finished.parts).await;
+            self.delete(finished.parts, finished.room).await;
             outcome?;
         }
         Ok(())
@@ -190,12 +255,10 @@ impl Keeping {
     }
 
     /// Programs of the entries become known to those that have the same rows in other columns.
-    fn introduce(&self, entries: &[(CacheEntry, ProgramRecord)]) {
-        for kept in self.below.iter().chain(&self.root) {
-            if entries.iter().any(|(entry, _)| entry.key == kept.prefix.key) && may_cover(&kept.prefix) {
-                self.reuse.relatives.add(&kept.prefix);
-            }
-        }
+    async fn introduce(&self, entries: &[NewEntry]) {
+        let prefixes = self.below.iter().chain(&self.root).map(|kept| &kept.prefix);
+        let is_made = |prefix: &&Prefix| entries.iter().any(|new| new.entry.key == prefix.key) && may_cover(prefix);
+        self.reuse.relatives.introduce(prefixes.filter(is_made), &self.reuse.cache).await;
     }
 
     fn remember(&self, key: &Fingerprint, loaded: &[(Fingerprint, Arc<nectarine_executor::LoadedEntry>)]) {
@@ -204,18 +267,19 @@ impl Keeping {
         }
     }
 
-    async fn delete(&self, parts: Vec<nectarine_catalog::EntryPart>) {
-        if parts.is_empty() {
-            return;
-        }
-        if let Err(error) = self.reuse.store.delete(&parts).await {
+    /// Deletes parts, and only then gives their room back.
+    async fn delete(&self, parts: Vec<EntryPart>, room: Reserved) {
+        if !parts.is_empty()
+            && let Err(error) = self.reuse.store.delete(&parts).await
+        {
             tracing::debug!(%error, "cannot delete parts that nobody needs");
         }
+        drop(room);
     }
 
-    fn entry(&self, prefix: &Prefix, finished: Finished, found: Found) -> CacheEntry {
+    fn entry(&self, prefix: &Prefix, finished: Finished, found: Found) -> (CacheEntry, Reserved) {
         let inputs = prefix.inputs.iter().map(|input| input.extents.iter().map(|extent| extent.fingerprint).collect());
-        CacheEntry {
+        let entry = CacheEntry {
             key: prefix.key,
             program: prefix.program,
             kind: if prefix.kind == PrefixKind::States { EntryKind::States } else { EntryKind::Rows },
@@ -225,8 +289,9 @@ impl Keeping {
             cost_us: found.cost_us,
             inputs: inputs.collect(),
             description: self.description.clone(),
-            created_at: now_micros(),
-        }
+            created_at: self.reuse.clock.now_ns() / 1000,
+        };
+        (entry, finished.room)
     }
 }
 

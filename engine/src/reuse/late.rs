@@ -22,8 +22,16 @@ pub(super) struct Unusable {
     pub(super) key: Fingerprint,
     /// Whether it is gone for good, and not only its store unwell.
     pub(super) is_lost: bool,
+    /// Whether there is no such entry any more: somebody evicted it since the plan was made, which is no fault.
+    pub(super) is_evicted: bool,
     /// For the log.
     pub(super) reason: String,
+}
+
+impl Unusable {
+    fn evicted(key: Fingerprint) -> Self {
+        Self { key, is_lost: true, is_evicted: true, reason: "it was evicted".to_string() }
+    }
 }
 
 /// The plan with its entries loaded, or the entry that is not there.
@@ -43,11 +51,16 @@ pub(super) async fn lower_reads(
     if marks.is_empty() {
         return Ok(Ok(plan));
     }
+    // Until all is loaded: afterwards the statement has its own.
+    let _lease = reuse.readers.lease(marks.keys().copied());
     for (key, entry) in &mut marks {
         match reuse.cache.entry(key).await {
             Ok(Some(found)) => *entry = Some(Arc::new(found)),
-            Ok(None) => return Ok(Err(Unusable { key: *key, is_lost: true, reason: "it was dropped".to_string() })),
-            Err(error) => return Ok(Err(Unusable { key: *key, is_lost: true, reason: error.to_string() })),
+            Ok(None) => return Ok(Err(Unusable::evicted(*key))),
+            Err(error) => {
+                let reason = error.to_string();
+                return Ok(Err(Unusable { key: *key, is_lost: true, is_evicted: false, reason }));
+            }
         }
     }
     let mut operators = vec![];
@@ -63,8 +76,13 @@ pub(super) async fn lower_reads(
         .data()?;
     for operator in operators {
         if let Err(fault) = operator.prepare(runtime).await {
-            let reason = reason_of(&fault);
-            return Ok(Err(Unusable { key: fault.key, is_lost: fault.error.is_lost(), reason }));
+            let (key, is_lost, reason) = (fault.key, fault.error.is_lost(), reason_of(&fault));
+            // Files go after the record: it may be that another process evicted it.
+            let is_evicted = is_lost && matches!(reuse.cache.entry(&key).await, Ok(None));
+            return Ok(Err(match is_evicted {
+                true => Unusable::evicted(key),
+                false => Unusable { key, is_lost, is_evicted, reason },
+            }));
         }
     }
     Ok(Ok(plan))

@@ -41,7 +41,7 @@ pub struct Receipt {
     pub saved: Duration,
     /// Extents that the answer is about, and those among them that were not read; not known without reuse.
     pub extents: Option<ExtentCounts>,
-    /// Entries that this answer left behind.
+    /// Results that this answer leaves behind: published just after it has ended, if they are worth it.
     pub kept: usize,
 }
 

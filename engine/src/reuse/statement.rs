@@ -18,13 +18,17 @@ use datafusion::physical_planner::DefaultPhysicalPlanner;
 use futures::StreamExt;
 use nectarine_catalog::Fingerprint;
 use nectarine_executor::{Lowering, RecordingLimits, StatementLowering};
-use nectarine_planner::reuse::{AdmissionPolicy, Findings, Repeated, ReuseContext, ReuseExtension, ReuseMode};
+use nectarine_planner::reuse::{
+    AdmissionPolicy, Findings, Repeated, ReuseContext, ReuseExtension, ReuseMode, Unchecked,
+};
 
 use super::in_flight::Turn;
 use super::late::{Unusable, lower_reads};
-use super::{Keeping, Leader, Oracle, Reuse, check};
+use super::{Keeping, Leader, Oracle, Ran, Reuse, Verified, check};
+use crate::derived::still_there;
 use crate::engine::options;
 use crate::machine;
+use crate::redact::redact;
 use crate::settings::{parse_size, reuse_mode};
 use crate::statement::StatementCatalog;
 use crate::{Notice, Result};
@@ -38,6 +42,10 @@ const RUN_FIRST_WAIT: Duration = Duration::from_secs(2);
 /// States are merged if they take no more than one part in so many of the memory, packed as they are stored.
 const MERGE_MEMORY_SHARE: u64 = 128;
 
+/// Memory for each branch that a plan gets because of the cache, and each of its partitions. DataFusion divides memory by the
+/// number of those who might need some, and who gets too little fails, where one who had it all would not.
+const BRANCH_BYTES: u64 = 32 << 20;
+
 /// A plan that can run.
 pub(crate) struct Planned {
     pub(crate) plan: Arc<dyn ExecutionPlan>,
@@ -48,23 +56,41 @@ pub(crate) struct Planned {
     pub(crate) keeping: Option<Keeping>,
     /// Held by the one who computes for all.
     pub(crate) leader: Option<Leader>,
+    /// The statement's program.
+    pub(crate) ran: Option<Arc<Ran>>,
 }
 
 /// One statement's reuse.
 pub(crate) struct StatementReuse<'a> {
     reuse: &'a Reuse,
     state: &'a SessionState,
-    catalog: &'a StatementCatalog,
+    catalog: &'a Arc<StatementCatalog>,
     mode: ReuseMode,
     banned: HashSet<Fingerprint>,
     notices: Vec<Notice>,
     has_learnt: bool,
+    /// The statement, without secrets.
+    text: String,
 }
 
 impl<'a> StatementReuse<'a> {
-    pub(crate) fn new(reuse: &'a Reuse, state: &'a SessionState, catalog: &'a StatementCatalog) -> Result<Self> {
+    pub(crate) fn new(reuse: &'a Reuse, state: &'a SessionState, catalog: &'a Arc<StatementCatalog>) -> Result<Self> {
         let mode = reuse_mode(&options(state.config_options()).reuse)?;
-        Ok(Self { reuse, state, catalog, mode, banned: HashSet::new(), notices: vec![], has_learnt: false })
+        let (banned, notices, text) = (HashSet::new(), vec![], String::new());
+        Ok(Self { reuse, state, catalog, mode, banned, notices, has_learnt: false, text })
+    }
+
+    /// Which statement it is, for those who ask where results come from.
+    pub(crate) fn of(mut self, text: &str) -> Self {
+        self.text = redact(text.trim());
+        self
+    }
+
+    /// The statement's program, if it has one and reads something.
+    fn ran(&self, plan: &LogicalPlan, findings: &Findings) -> Option<Arc<Ran>> {
+        let root = findings.root.as_ref().ok().filter(|root| !root.inputs.is_empty())?;
+        let config = self.state.config_options();
+        Some(Arc::new(Ran::new(root, self.text.clone(), plan.clone(), config, self.catalog)))
     }
 
     /// Plans a statement. `is_query`: its rows are the answer, and may be kept as such.
@@ -75,6 +101,7 @@ impl<'a> StatementReuse<'a> {
             return self.without(logical).await;
         }
         self.reuse.refresh().await;
+        self.notices.extend(self.reuse.trouble.tell());
         let mut counts = !is_explain;
         let mut ran_first = false;
         let mut may_wait = true;
@@ -94,7 +121,8 @@ impl<'a> StatementReuse<'a> {
             }
             if is_explain {
                 // Shown, not run: nothing is reused.
-                return Ok(Planned { plan, notices: self.notices, findings: None, keeping: None, leader: None });
+                let notices = self.notices;
+                return Ok(Planned { plan, notices, findings: None, keeping: None, leader: None, ran: None });
             }
             let plan = match self.lower(plan).await? {
                 Ok(plan) => plan,
@@ -104,16 +132,19 @@ impl<'a> StatementReuse<'a> {
                 }
             };
             let Some(findings) = context.take_findings() else { return self.without(logical).await };
+            still_there(self.catalog, Some(&findings.scanned)).await?;
+            let ran = self.ran(logical, &findings);
             if !ran_first && !findings.repeated.is_empty() && self.mode.keeps() {
                 ran_first = true;
-                if self.run_first(&state, &findings.repeated).await? {
+                if self.run_first(&state, &findings.repeated, ran.as_ref()).await? {
                     continue;
                 }
             }
             for recheck in &findings.rechecks {
                 check::recheck(self.reuse, self.state, self.catalog, recheck).await?;
             }
-            let mut keeping = Keeping::new(self.reuse.clone(), self.mode, &lowering, &findings);
+            let mut keeping = Keeping::new(self.reuse.clone(), self.mode, &lowering, &findings, self.catalog);
+            keeping.describe(&self.text, ran.clone());
             keeping.replaces(&self.banned);
             let mut leader = None;
             let may_keep = is_query && !describes && !findings.is_exact() && findings.keeps_root && self.mode.keeps();
@@ -143,11 +174,11 @@ impl<'a> StatementReuse<'a> {
                 }
                 if is_kept {
                     let reused = findings.hits.iter().map(|hit| hit.found.cost_us).sum();
-                    keeping.keep_root(root, Duration::from_micros(reused), self.limits()?);
+                    keeping.keep_root(root, Duration::from_micros(reused), self.limits()?, &findings.made_of);
                 }
             }
             let keeping = (!keeping.is_empty()).then_some(keeping);
-            return Ok(Planned { plan, notices: self.notices, findings: Some(findings), keeping, leader });
+            return Ok(Planned { plan, notices: self.notices, findings: Some(findings), keeping, leader, ran });
         }
         self.without(logical).await
     }
@@ -172,8 +203,42 @@ impl<'a> StatementReuse<'a> {
         Ok(None)
     }
 
+    /// Computes every entry anew that has to do with a plan, or those among them that are wanted; nothing else runs.
+    pub(crate) async fn verify(
+        mut self,
+        logical: &LogicalPlan,
+        wanted: Option<&[Fingerprint]>,
+    ) -> Result<Vec<(Fingerprint, Verified, Duration)>> {
+        self.mode = ReuseMode::Check;
+        self.reuse.refresh().await;
+        let mut found = None;
+        for _ in 0..TRIES_MAX {
+            let (context, oracle) = self.context(false)?;
+            let context = Arc::new(context.verifying());
+            let mut state = self.state.clone();
+            state.config_mut().options_mut().extensions.insert(ReuseExtension(Some(Arc::clone(&context))));
+            Box::pin(state.create_physical_plan(logical)).await?;
+            found = context.take_findings();
+            if !self.learn(&oracle).await {
+                break;
+            }
+        }
+        let mut verified = vec![];
+        let Some(findings) = found else { return Ok(verified) };
+        let is_wanted = |key: &Fingerprint| wanted.is_none_or(|wanted| wanted.contains(key));
+        for Unchecked { key, reason } in findings.unchecked.iter().filter(|unchecked| is_wanted(&unchecked.key)) {
+            verified.push((*key, Verified::Unknown((*reason).to_string()), Duration::ZERO));
+        }
+        for recheck in findings.rechecks.iter().filter(|recheck| is_wanted(&recheck.key)) {
+            let started = Instant::now();
+            let outcome = check::verify(self.reuse, self.state, self.catalog, recheck).await;
+            verified.push((recheck.key, outcome, started.elapsed()));
+        }
+        Ok(verified)
+    }
+
     /// Computes what the plan needs more than once, so that it can be read. `false` if nothing came of it.
-    async fn run_first(&self, state: &SessionState, repeated: &[Repeated]) -> Result<bool> {
+    async fn run_first(&self, state: &SessionState, repeated: &[Repeated], ran: Option<&Arc<Ran>>) -> Result<bool> {
         let mut n_kept = 0;
         for Repeated { prefix, plan } in repeated {
             let started = Instant::now();
@@ -189,10 +254,11 @@ impl<'a> StatementReuse<'a> {
                 return Ok(n_kept > 0);
             };
             let reused = findings.hits.iter().map(|hit| hit.found.cost_us).sum();
-            let mut keeping = Keeping::new(self.reuse.clone(), self.mode, &lowering, &findings);
+            let mut keeping = Keeping::new(self.reuse.clone(), self.mode, &lowering, &findings, self.catalog);
+            keeping.describe(&self.text, ran.cloned());
             // The statement waits for this one.
             let limits = RecordingLimits { finish_wait: RUN_FIRST_WAIT, ..self.limits()? };
-            keeping.keep_root(prefix, Duration::from_micros(reused), limits);
+            keeping.keep_root(prefix, Duration::from_micros(reused), limits, &findings.made_of);
             let mut rows = keeping.tee(execute_stream(plan, state.task_ctx())?);
             while let Some(batch) = rows.next().await {
                 if let Err(error) = batch {
@@ -210,7 +276,10 @@ impl<'a> StatementReuse<'a> {
     /// The plan as it would be without any cache.
     async fn without(self, logical: &LogicalPlan) -> Result<Planned> {
         let plan = Box::pin(self.state.create_physical_plan(logical)).await?;
-        Ok(Planned { plan, notices: self.notices, findings: None, keeping: None, leader: None })
+        if !matches!(logical, LogicalPlan::Explain(_)) {
+            still_there(self.catalog, None).await?;
+        }
+        Ok(Planned { plan, notices: self.notices, findings: None, keeping: None, leader: None, ran: None })
     }
 
     /// Reads the extents of entries that planning would have liked to look at; `true` if it is worth planning again.
@@ -248,22 +317,31 @@ impl<'a> StatementReuse<'a> {
             self.mode,
             Arc::clone(&oracle) as _,
             Arc::clone(&self.reuse.built_ins),
-            AdmissionPolicy { threshold: ours.cache_threshold as u64, eager: true },
+            AdmissionPolicy { threshold: ours.cache_threshold as u64, eager: !self.reuse.caretaker.ledger.is_tight() },
             self.banned.clone(),
             counts,
         );
         let memory = parse_size("nectarine.memory_limit", &ours.memory_limit, machine::memory_bytes())?;
-        let context = context.with_merge_bytes_max(memory / MERGE_MEMORY_SHARE);
+        let n_partitions = self.state.config_options().execution.target_partitions.max(1) as u64;
+        let branches_max = usize::try_from(memory / BRANCH_BYTES / n_partitions).unwrap_or(usize::MAX);
+        let context = context.with_merge_bytes_max(memory / MERGE_MEMORY_SHARE).with_branches_max(branches_max);
         Ok((context.with_salt(self.reuse.salts.of(self.state.config_options())), oracle))
     }
 
     fn limits(&self) -> Result<RecordingLimits> {
         let ours = options(self.state.config_options());
         let max_bytes = parse_size("nectarine.cache.entry_limit", &ours.cache_entry_limit, machine::memory_bytes())?;
-        Ok(RecordingLimits { max_bytes, ..RecordingLimits::default() })
+        let (_, levels) = self.reuse.caretaker.ledger.usage();
+        Ok(RecordingLimits { max_bytes: max_bytes.min(levels.entry_bytes_max()), ..RecordingLimits::default() })
     }
 
     async fn give_up(&mut self, unusable: Unusable) {
+        if unusable.is_evicted {
+            tracing::debug!(entry = %unusable.key, "a cache entry was evicted before it was read");
+            self.banned.insert(unusable.key);
+            self.reuse.store.forget(&unusable.key);
+            return;
+        }
         tracing::warn!(entry = %unusable.key, reason = unusable.reason, "a cache entry can not be used");
         self.banned.insert(unusable.key);
         let message = match unusable.is_lost {

@@ -6,7 +6,7 @@ use arrow::array::{Int64Array, StringArray, TimestampMicrosecondArray};
 use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
 use datafusion::common::Result;
-use nectarine_catalog::{Extent, TableKind, TableName, plain_location};
+use nectarine_catalog::{Extent, TableDef, TableKind, TableName, plain_location};
 use nectarine_planner::Streams;
 
 use super::{number, table_of, text, time};
@@ -29,7 +29,9 @@ pub(super) fn schema() -> SchemaRef {
 
 pub(super) async fn rows(catalog: &Arc<StatementCatalog>) -> Result<RecordBatch> {
     let mut found: Vec<(&TableName, usize, Arc<Extent>)> = vec![];
-    for table in catalog.view.tables.values().filter(|table| !matches!(table.kind, TableKind::View { .. })) {
+    let has_extents =
+        |table: &&Arc<TableDef>| table.kind.own_files().is_some() || matches!(table.kind, TableKind::External(_));
+    for table in catalog.view.tables.values().filter(has_extents) {
         // A table that cannot be read says so in system.tables.
         let Ok(extents) = catalog.extents(table).await else { continue };
         found.extend(extents.iter().enumerate().map(|(position, extent)| (&table.name, position, Arc::clone(extent))));

@@ -10,6 +10,7 @@ use nectarine_catalog::{TableDef, TableKind};
 use nectarine_planner::Streams;
 
 use super::{number, table_of, text, time};
+use crate::derived::gone;
 use crate::statement::StatementCatalog;
 
 pub(super) fn schema() -> SchemaRef {
@@ -29,7 +30,18 @@ pub(super) fn schema() -> SchemaRef {
 
 /// What its extents add up to; a table that cannot be read says why and does not hide the others.
 async fn size(catalog: &StatementCatalog, table: &TableDef) -> (Option<i64>, Option<i64>, Option<i64>, Option<String>) {
-    if matches!(table.kind, TableKind::View { .. }) {
+    if let TableKind::Derived(derived) = &table.kind
+        && derived.pinned.is_none()
+    {
+        return match gone(catalog, table).await {
+            Ok((n_extents, files)) => {
+                let error = (!files.is_empty()).then(|| format!("{} of its files are gone or changed", files.len()));
+                (Some(n_extents as i64), None, None, error)
+            }
+            Err(error) => (None, None, None, Some(error.to_string())),
+        };
+    }
+    if table.kind.own_files().is_none() && !matches!(table.kind, TableKind::External(_)) {
         return (None, None, None, None);
     }
     match catalog.extents(table).await {
@@ -52,16 +64,16 @@ pub(super) async fn rows(catalog: &Arc<StatementCatalog>) -> Result<RecordBatch>
         TableKind::Managed { .. } => "managed",
         TableKind::External(_) => "external",
         TableKind::View { .. } => "view",
+        TableKind::MaterializedView(_) => "materialized view",
+        TableKind::Derived(_) => "derived",
     };
     let format = |table: &TableDef| match &table.kind {
-        TableKind::Managed { format } => Some(format.to_string()),
         TableKind::External(source) => Some(source.format.to_string()),
-        TableKind::View { .. } => None,
+        kind => kind.own_files().map(|format| format.to_string()),
     };
     let location = |table: &TableDef| match &table.kind {
         TableKind::External(source) => Some(source.location.clone()),
-        TableKind::Managed { .. } => Some(catalog.shared.home.table(table.id).display().to_string()),
-        TableKind::View { .. } => None,
+        kind => kind.own_files().map(|_| catalog.shared.home.table(table.id).display().to_string()),
     };
     let created = tables.iter().map(|table| table.created_at);
     Ok(RecordBatch::try_new(

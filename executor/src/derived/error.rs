@@ -70,6 +70,18 @@ pub enum NotRecorded {
         /// The limit.
         bytes_max: u64,
     },
+    /// Nobody asked for it yet, and recording it would take too much of the statement's time.
+    #[error("too many bytes for the time they took")]
+    TooDear,
+    /// Nobody asked for it yet, and the statement needs only a part of its rows.
+    #[error("the statement itself needs less")]
+    GaveWay,
+    /// There is no room for it in the derived store.
+    #[error("there is no room for {bytes} bytes")]
+    NoRoom {
+        /// What it would have taken, so far.
+        bytes: u64,
+    },
     /// The store did not keep up.
     #[error("the derived store is too slow")]
     StoreTooSlow,

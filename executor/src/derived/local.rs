@@ -1,20 +1,16 @@
 //! Parts as files of this machine.
 //!
 //! A part is staged beside its place as `<name>.arrow#1` and renamed. A process that is killed in between leaves the staged
-//! file, which nobody reads; [`sweep_staged`] removes those that are old.
+//! file, which nobody reads; the collector removes it.
 //! Not synced   what the machine loses when its power fails is noticed by length or checksum when it is read, and computed
 //!              again; waiting for the disk would make every statement pay for that.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use nectarine_catalog::fail_point;
-
-/// No part takes this long to write, by whatever process.
-pub(super) const STAGED_AGE: Duration = Duration::from_secs(3600);
 
 /// Writes a new file, whole or not at all.
 pub(super) fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
@@ -66,44 +62,9 @@ pub(super) fn read(path: &Path, bytes: u64) -> io::Result<Result<Bytes, u64>> {
     })
 }
 
-/// Removes staged files older than `age`. What can not be read or removed stays: it is only space.
-pub(super) fn sweep_staged(folder: &Path, age: Duration) {
-    let Ok(entries) = std::fs::read_dir(folder) else { return };
-    for entry in entries.flatten() {
-        let Ok(meta) = entry.metadata() else { continue };
-        if meta.is_dir() {
-            sweep_staged(&entry.path(), age);
-        } else if entry.file_name().to_string_lossy().contains(".arrow#") {
-            let modified = meta.modified().unwrap_or_else(|_| SystemTime::now());
-            if modified.elapsed().is_ok_and(|elapsed| elapsed >= age) {
-                let _ = std::fs::remove_file(entry.path());
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::DerivedStore;
-    use super::super::testing::{key, numbers};
     use super::*;
-
-    #[tokio::test]
-    async fn staged_files_of_the_dead_are_swept_and_parts_stay() {
-        let home = tempfile::tempdir().unwrap();
-        let folder = home.path().join("derived");
-        let store = DerivedStore::local(&folder, 0).unwrap();
-        let batch = numbers(0..3);
-        let part = store.write_part(&key("k"), 0, &batch.schema(), std::slice::from_ref(&batch)).await.unwrap();
-        let path = folder.join(&part.location);
-        let staged = format!("{}#1", path.display());
-        std::fs::write(&staged, b"half").unwrap();
-        sweep_staged(&folder, STAGED_AGE);
-        assert!(std::fs::exists(&staged).unwrap());
-        sweep_staged(&folder, Duration::ZERO);
-        assert!(!std::fs::exists(&staged).unwrap());
-        assert!(store.read_part(&part, &key("k"), 0, &batch.schema()).await.is_ok());
-    }
 
     #[test]
     fn a_file_is_read_only_at_its_length() {

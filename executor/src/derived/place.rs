@@ -6,7 +6,7 @@
 
 use std::fmt;
 use std::future::Future;
-use std::path::PathBuf;
+use std::path::{Path as Folder, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -71,6 +71,19 @@ impl Place {
     #[cfg(test)]
     pub(super) fn with_patience(self, patience: Duration) -> Self {
         Self { patience, ..self }
+    }
+
+    /// Its folder, if it is one of this machine.
+    pub(super) fn local_folder(&self) -> Option<&Folder> {
+        match &self.kind {
+            Kind::Folder(folder) => Some(folder),
+            Kind::Objects { .. } => None,
+        }
+    }
+
+    /// Whether it is the home's own.
+    pub(super) fn is_home(&self) -> bool {
+        self.url.is_none()
     }
 
     /// Whether it is on another machine.

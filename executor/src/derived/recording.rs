@@ -9,6 +9,7 @@
 //!
 //! Whole        when every partition of the node was executed once and read to its end. Anything else (LIMIT, an error, a
 //!              cancelled statement, a partition that no one asked for or that ran twice) gives no entry.
+//! Room         is asked for before each part is written, in the background; where there is none, the recording gives up.
 //! Never        slows or fails the statement: when the store falls behind or fails, or the rows become too many, the
 //!              recording gives up, drops what it holds, deletes what it wrote, and the rows pass on.
 //! Order        parts are in the order in which rows passed: that of the rows, if there is one partition.
@@ -24,15 +25,16 @@ use arrow::datatypes::SchemaRef;
 use datafusion::execution::SendableRecordBatchStream;
 use datafusion::physical_plan::ExecutionPlan;
 use nectarine_catalog::EntryPart;
-use nectarine_planner::node::PrefixKey;
+use nectarine_planner::node::{PrefixKey, Worth};
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
 
 use super::part::{self, Encoded};
+use super::room::Reserved;
 use super::store::LoadedEntry;
 use super::tee::TeeStream;
-use super::{DerivedError, DerivedStore, NotRecorded, compact, storable};
+use super::{DerivedError, DerivedStore, NotRecorded, compact, storable, thrift};
 use crate::operator::{Work, work_of};
 
 /// Bounds of one recording.
@@ -55,7 +57,7 @@ impl Default for RecordingLimits {
 }
 
 /// A whole recording, ready to be published.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Finished {
     /// The parts, in order. None for an empty result, which is a result all the same.
     pub parts: Vec<EntryPart>,
@@ -71,6 +73,8 @@ pub struct Finished {
     pub wall: Duration,
     /// What the operators below spent, if the recording knew them.
     pub work: Work,
+    /// Room that is set aside for the parts, until they are an entry's or deleted.
+    pub room: Reserved,
 }
 
 /// Collects the rows of one node of a plan, or of a statement's answer.
@@ -90,11 +94,14 @@ struct State {
     buffer: Vec<RecordBatch>,
     buffer_bytes: usize,
     rows: u64,
+    /// Bytes of rows so far, of what nobody asked for yet.
+    passed_bytes: u64,
     n_parts: usize,
     in_flight: usize,
     /// Bytes written, or about to be.
     bytes: u64,
     parts: BTreeMap<usize, Part>,
+    room: Option<Reserved>,
     first_poll: Option<Instant>,
     last_end: Option<Instant>,
     plan: Option<Arc<dyn ExecutionPlan>>,
@@ -170,6 +177,12 @@ impl Recording {
         self.abandon(NotRecorded::Discarded);
     }
 
+    /// Whether every partition was read to its end, and nothing spoke against keeping it so far.
+    pub fn is_whole(&self) -> bool {
+        let state = self.state.lock();
+        matches!(state.phase, Phase::Open) && is_whole(&state.partitions)
+    }
+
     /// Waits until the last part is written. To be called when the statement has ended, well or not: a prefix that was
     /// read to its end is whole even if the statement failed above it. After this the parts belong to the caller.
     pub async fn finish(self: &Arc<Self>) -> Result<Finished, NotRecorded> {
@@ -212,6 +225,9 @@ impl Recording {
             return;
         }
         let bytes = compact::row_bytes(batch);
+        if self.prefix.worth != Worth::Wanted && !self.can_afford(bytes) {
+            return self.abandon(NotRecorded::TooDear);
+        }
         let batch = match compact::unpinned(batch, bytes) {
             Ok(batch) => batch,
             Err(error) => return self.abandon(NotRecorded::Unstorable { detail: error.to_string() }),
@@ -233,6 +249,25 @@ impl Recording {
                 false => self.write_buffer(&mut state, false),
             }
         }
+    }
+
+    /// Whether these bytes more are worth it, for something that nobody asked for yet.
+    fn can_afford(&self, bytes: usize) -> bool {
+        let mut state = self.state.lock();
+        state.passed_bytes += bytes as u64;
+        let elapsed = state.first_poll.map_or(Duration::ZERO, |start| start.elapsed());
+        thrift::can_afford(state.passed_bytes, elapsed)
+    }
+
+    /// Lets a filter of the statement through, if nobody asked for this yet: what passes from now on is not all there is, and
+    /// is not recorded. `false`: all rows are wanted.
+    pub(crate) fn give_way(&self) -> bool {
+        if self.prefix.worth != Worth::GivesWay {
+            return false;
+        }
+        self.abandon(NotRecorded::GaveWay);
+        // What was finished before can not be given up any more.
+        matches!(self.state.lock().phase, Phase::Abandoned(_))
     }
 
     /// A partition was read to its end.
@@ -265,13 +300,12 @@ impl Recording {
             state.phase = Phase::Abandoned(reason);
             state.buffer = vec![];
             let parts = std::mem::take(&mut state.parts).into_values().map(|part| part.stored).collect();
-            delete_later(&self.store, parts);
+            delete_later(&self.store, parts, state.room.take());
         }
     }
 
     fn check_whole(&self, state: &mut State) -> Result<(), NotRecorded> {
-        let whole = !state.partitions.is_empty() && state.partitions.iter().all(|slot| *slot == Partition::Ended);
-        if !whole {
+        if !is_whole(&state.partitions) {
             let reason = not_all_rows(&state.partitions);
             self.abandon_locked(state, reason);
         }
@@ -303,6 +337,7 @@ impl Recording {
             in_order: state.partitions.len() == 1,
             wall,
             work: state.plan.take().map(|plan| work_of(&plan)).unwrap_or_default(),
+            room: state.room.take().unwrap_or_else(|| self.store.nothing_reserved()),
             parts,
         }
     }
@@ -358,12 +393,18 @@ impl Recording {
                 return Err(NotRecorded::TooLarge { bytes_max: self.limits.max_bytes });
             }
         }
+        let bytes = encoded.bytes.len() as u64;
+        let room = self.store.reserve(bytes, self.prefix.worth == Worth::Wanted).await;
+        let room = room.ok_or_else(|| NotRecorded::NoRoom { bytes: self.state.lock().bytes })?;
         let stored = self.store.put_new(&self.prefix.key, &encoded).await.map_err(NotRecorded::Store)?;
         let mut state = self.state.lock();
         match state.phase {
-            Phase::Open => drop(state.parts.insert(ordinal, Part { stored, batches })),
+            Phase::Open => {
+                state.parts.insert(ordinal, Part { stored, batches });
+                state.room.get_or_insert_with(|| self.store.nothing_reserved()).absorb(room);
+            }
             // Given up meanwhile: this part was not among those deleted then.
-            _ => delete_later(&self.store, vec![stored]),
+            _ => delete_later(&self.store, vec![stored], Some(room)),
         }
         Ok(())
     }
@@ -384,7 +425,8 @@ impl Drop for Recording {
     fn drop(&mut self) {
         let state = self.state.get_mut();
         if matches!(state.phase, Phase::Open) {
-            delete_later(&self.store, std::mem::take(&mut state.parts).into_values().map(|part| part.stored).collect());
+            let parts = std::mem::take(&mut state.parts).into_values().map(|part| part.stored).collect();
+            delete_later(&self.store, parts, state.room.take());
         }
     }
 }
@@ -393,6 +435,10 @@ impl fmt::Debug for Recording {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Recording").field("entry", &self.prefix.key).finish()
     }
+}
+
+fn is_whole(partitions: &[Partition]) -> bool {
+    !partitions.is_empty() && partitions.iter().all(|slot| *slot == Partition::Ended)
 }
 
 fn not_all_rows(partitions: &[Partition]) -> NotRecorded {
@@ -430,8 +476,8 @@ fn read_again(
         .map_err(|detail| NotRecorded::Store(DerivedError::Damaged { location: "a new part".to_owned(), detail }))
 }
 
-/// Deletes what no entry will name. If this can not be done now, the collector finds it.
-fn delete_later(store: &DerivedStore, parts: Vec<EntryPart>) {
+/// Deletes what no entry will name, and only then gives its room back. If this can not be done now, the collector finds it.
+fn delete_later(store: &DerivedStore, parts: Vec<EntryPart>, room: Option<Reserved>) {
     if parts.is_empty() {
         return;
     }
@@ -441,7 +487,10 @@ fn delete_later(store: &DerivedStore, parts: Vec<EntryPart>) {
             if let Err(error) = store.delete(&parts).await {
                 tracing::debug!(%error, "left for the collector");
             }
+            drop(room);
         });
+    } else {
+        store.settle(&parts);
     }
 }
 

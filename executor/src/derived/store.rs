@@ -13,7 +13,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::path::Path as Folder;
+use std::path::{Path as Folder, PathBuf};
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
@@ -28,9 +28,12 @@ use object_store::path::Path;
 use parking_lot::RwLock;
 use url::Url;
 
+use super::in_flight::InFlight;
+use super::location::Writer;
 use super::part::{self, Encoded};
 use super::place::Place;
-use super::{DerivedError, local, location};
+use super::room::{Reserved, Room, Unbounded};
+use super::{DerivedError, location};
 
 /// Bytes that are decoded where they are; more of them would keep a worker thread too long.
 const INLINE_BYTES_MAX: usize = 256 << 10;
@@ -70,6 +73,9 @@ pub struct StoredObject {
 #[derive(Clone)]
 pub struct DerivedStore {
     places: Arc<Places>,
+    writer: Writer,
+    room: Arc<dyn Room>,
+    in_flight: Arc<InFlight>,
     memory: Cache<Fingerprint, Arc<LoadedEntry>>,
     memory_bytes_max: u64,
 }
@@ -118,7 +124,30 @@ impl DerivedStore {
         let new = new.map(Arc::new);
         let elsewhere = new.iter().map(|place| (place.to_string(), Arc::clone(place))).collect();
         let places = Places { home: Arc::new(home), new, elsewhere: RwLock::new(elsewhere), stores };
-        Self { places: Arc::new(places), memory, memory_bytes_max }
+        Self {
+            places: Arc::new(places),
+            writer: Writer::unnamed(),
+            room: Arc::new(Unbounded),
+            in_flight: Arc::default(),
+            memory,
+            memory_bytes_max,
+        }
+    }
+
+    /// Parts are written in the name of a process, and only if there is room for them.
+    #[must_use]
+    pub fn written_by(self, writer: Writer, room: Arc<dyn Room>) -> Self {
+        Self { writer, room, ..self }
+    }
+
+    /// Who writes here.
+    pub fn writer(&self) -> Writer {
+        self.writer
+    }
+
+    /// The folder that new parts go to, if it is one of this machine.
+    pub fn folder(&self) -> Option<&Folder> {
+        self.places.for_new().local_folder()
     }
 
     /// The largest entry that is held in memory: one must not push out all others.
@@ -150,10 +179,33 @@ impl DerivedStore {
     }
 
     pub(crate) async fn put_new(&self, key: &Fingerprint, encoded: &Encoded) -> Result<EntryPart, DerivedError> {
-        let (place, name) = (self.places.for_new(), location::new_name(key));
-        place.put(&name, &encoded.bytes).await?;
+        let (place, name) = (self.places.for_new(), location::new_name(key, self.writer));
         let location = place.location(&name);
+        self.in_flight.begin(&location);
+        if let Err(error) = place.put(&name, &encoded.bytes).await {
+            self.in_flight.forget(&location);
+            return Err(error);
+        }
         Ok(EntryPart { location, bytes: encoded.bytes.len() as u64, rows: encoded.rows, checksum: encoded.checksum })
+    }
+
+    /// Sets room aside for bytes that are about to be written.
+    pub(crate) async fn reserve(&self, bytes: u64, is_wanted: bool) -> Option<Reserved> {
+        Reserved::new(&self.room, bytes, is_wanted).await
+    }
+
+    pub(crate) fn nothing_reserved(&self) -> Reserved {
+        Reserved::none(Arc::clone(&self.room))
+    }
+
+    /// These parts belong to entries now, or to nobody: the collector may judge them by what entries say.
+    pub fn settle<'a>(&self, parts: impl IntoIterator<Item = &'a EntryPart>) {
+        self.in_flight.end(parts);
+    }
+
+    /// Whether this process wrote the part and has not settled what becomes of it.
+    pub fn is_in_flight(&self, location: &str) -> bool {
+        self.in_flight.has(location)
     }
 
     /// The rows of one part, after everything about it was checked. Columns are c0..cn; their types are those of `types`.
@@ -237,6 +289,22 @@ impl DerivedStore {
         self.memory.invalidate(key);
     }
 
+    /// Drops all entries from memory but those that are still there.
+    pub fn forget_unless(&self, is_there: impl Fn(&Fingerprint) -> bool) {
+        let gone: Vec<Fingerprint> = self.memory.iter().map(|(key, _)| *key).filter(|key| !is_there(key)).collect();
+        gone.iter().for_each(|key| self.forget(key));
+    }
+
+    /// Whether rows of an entry are in memory, whatever they are.
+    pub fn remembers(&self, key: &Fingerprint) -> bool {
+        self.memory.contains_key(key)
+    }
+
+    /// How many entries are in memory.
+    pub fn n_remembered(&self) -> usize {
+        self.memory.iter().count()
+    }
+
     /// Deletes parts; those that are gone already are no error. All are tried, one of the failures is told.
     pub async fn delete(&self, parts: &[EntryPart]) -> Result<(), DerivedError> {
         let delete = |part: EntryPart| async move {
@@ -249,7 +317,10 @@ impl DerivedStore {
         };
         let deletes = parts.iter().cloned().map(delete).collect::<Vec<_>>();
         let outcomes = stream::iter(deletes).buffer_unordered(AT_ONCE);
-        outcomes.fold(Ok(()), |all, one| async move { all.and(one) }).await
+        let outcome = outcomes.fold(Ok(()), |all, one| async move { all.and(one) }).await;
+        // What could not be deleted is the collector's.
+        self.in_flight.end(parts);
+        outcome
     }
 
     /// All parts in the home and where new ones go, whether an entry names them or not.
@@ -258,6 +329,17 @@ impl DerivedStore {
             Some(new) => self.places.home.list().chain(new.list()).boxed(),
             None => self.places.home.list(),
         }
+    }
+
+    /// The home's place and the one for new parts.
+    pub(super) fn places_swept(&self) -> Vec<Arc<Place>> {
+        [Some(&self.places.home), self.places.new.as_ref()].into_iter().flatten().cloned().collect()
+    }
+
+    /// The file of a part that is on this machine.
+    pub(super) fn local_path(&self, location: &str) -> Option<PathBuf> {
+        let (place, name) = self.places.of(location).ok()?;
+        place.local_folder().map(|folder| folder.join(name))
     }
 
     async fn fetch(&self, part: &EntryPart) -> Result<Bytes, DerivedError> {
@@ -302,12 +384,10 @@ fn place_at(text: &str, stores: &ObjectStores) -> Result<Place, DerivedError> {
     Ok(Place::objects(Some(text.to_owned()), objects, base))
 }
 
-/// Makes the folder, and removes what the dead left in it.
+/// Makes the folder.
 fn make_folder(folder: &Folder) -> Result<(), DerivedError> {
     let failed = |error| DerivedError::unavailable("open", &folder.display().to_string(), error);
-    std::fs::create_dir_all(folder).map_err(failed)?;
-    local::sweep_staged(folder, local::STAGED_AGE);
-    Ok(())
+    std::fs::create_dir_all(folder).map_err(failed)
 }
 
 /// The rows in the bytes of a part, after everything about them was checked.

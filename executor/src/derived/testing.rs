@@ -15,7 +15,7 @@ use datafusion::execution::SendableRecordBatchStream;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use futures::stream::{self, BoxStream};
 use nectarine_catalog::{CacheEntry, EntryKind, Fingerprint, ObjectStores};
-use nectarine_planner::node::PrefixKey;
+use nectarine_planner::node::{PrefixKey, Worth};
 use object_store::memory::InMemory;
 use object_store::path::Path;
 use object_store::{
@@ -31,7 +31,11 @@ pub(crate) fn key(name: &str) -> Fingerprint {
 }
 
 pub(crate) fn prefix(name: &str) -> Arc<PrefixKey> {
-    Arc::new(PrefixKey { key: key(name), program: key("program"), ordinal: 0 })
+    prefix_worth(name, Worth::Wanted)
+}
+
+pub(crate) fn prefix_worth(name: &str, worth: Worth) -> Arc<PrefixKey> {
+    Arc::new(PrefixKey { key: key(name), program: key("program"), ordinal: 0, worth })
 }
 
 pub(crate) fn store_over(objects: Arc<dyn ObjectStore>) -> DerivedStore {

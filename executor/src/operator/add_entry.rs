@@ -2,12 +2,13 @@
 //!
 //! A wall for everything that optimizers push down, because what is recorded must be all rows of its input and not those
 //! that this one statement needs:
-//! - filters, also the dynamic ones of joins, TopK and min/max: `gather_filters_for_pushdown` supports none (the default);
+//! - filters, also the dynamic ones of joins, TopK and min/max: `gather_filters_for_pushdown` supports none. Only what nobody
+//!   asked for yet gives way to the dynamic filter of a join, and is then not recorded at all;
 //! - limits: no `supports_limit_pushdown`, no `with_fetch` (the defaults);
 //! - projections and sorts: no swapping, no pushdown (the defaults);
 //! - TopK aggregation walks through nodes that keep the number of rows, so that is `Unknown` (the default).
 //!
-//! These are defaults of DataFusion 55; tests below this crate's `derived` fail if one of them changes.
+//! Most of these are defaults of DataFusion 55; tests below this crate's `derived` fail if one of them changes.
 //!
 //! Order        where the input is sorted in one partition, it is required to stay so: a sort that no one above needs would
 //!              be dropped, and the entry of "these rows, sorted" would hold them unsorted.
@@ -18,14 +19,18 @@ use std::sync::Arc;
 
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{Result, Statistics, internal_err};
+use datafusion::config::ConfigOptions;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::{Distribution, LexOrdering, OrderingRequirements, PhysicalExpr};
 use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
+use datafusion::physical_plan::filter_pushdown::{
+    FilterDescription, FilterPushdownPhase, PushedDown, PushedDownPredicate,
+};
 use datafusion::physical_plan::statistics::{ChildStats, StatisticsArgs};
 use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties, InputDistributionRequirements, PlanProperties,
 };
-use nectarine_planner::node::short;
+use nectarine_planner::node::{Worth, short};
 
 use crate::derived::{NotRecorded, Recording};
 
@@ -130,6 +135,24 @@ impl ExecutionPlan for AddEntryOperator {
             [input] => Ok(Arc::clone(input)),
             _ => internal_err!("AddEntryExec has one child"),
         }
+    }
+
+    fn gather_filters_for_pushdown(
+        &self,
+        phase: FilterPushdownPhase,
+        parent_filters: Vec<Arc<dyn PhysicalExpr>>,
+        config: &ConfigOptions,
+    ) -> Result<FilterDescription> {
+        let is_dynamic = phase == FilterPushdownPhase::Post && !parent_filters.is_empty();
+        // Asked first: a filter that stops right below is no reason to give anything up.
+        if is_dynamic && self.recording.prefix().worth == Worth::GivesWay {
+            let below = self.input.gather_filters_for_pushdown(phase, parent_filters.clone(), config)?;
+            let passes = |filter: &PushedDownPredicate| matches!(filter.discriminant, PushedDown::Yes);
+            if below.parent_filters().iter().flatten().any(passes) && self.recording.give_way() {
+                return FilterDescription::from_children(parent_filters, &self.children());
+            }
+        }
+        Ok(FilterDescription::all_unsupported(&parent_filters, &self.children()))
     }
 
     fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {

@@ -26,7 +26,8 @@ pub(crate) struct GatherGroups {
 
 /// What a mark becomes.
 pub(crate) fn merge_groups(mark: &MergeGroupsExec) -> Result<Arc<dyn ExecutionPlan>> {
-    let keys = mark.group_by().input_exprs();
+    // Without keys, all of them come together.
+    let keys = if mark.is_of_few() { vec![] } else { mark.group_by().input_exprs() };
     let gathered = Arc::new(GatherGroups { input: Arc::clone(mark.input()), keys });
     Ok(Arc::new(AggregateExec::try_new(
         AggregateMode::PartialReduce,

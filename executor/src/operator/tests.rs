@@ -28,14 +28,16 @@ use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::{ExecutionPlan, collect, displayable};
 use datafusion::prelude::{ParquetReadOptions, SessionConfig, SessionContext};
 use nectarine_catalog::{CacheEntry, EntryKind};
-use nectarine_planner::node::{AddEntryExec, CacheReadExec};
+use nectarine_planner::node::{AddEntryExec, CacheReadExec, Worth};
 use object_store::memory::InMemory;
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt};
 use tempfile::TempDir;
 
 use super::{CacheReadOperator, EntryFault, prepare_cache_reads, work_of};
-use crate::derived::testing::{entry_of, key, memory_store, number_schema, numbers, prefix, store_over, stream_of};
+use crate::derived::testing::{
+    entry_of, key, memory_store, number_schema, numbers, prefix, prefix_worth, store_over, stream_of,
+};
 use crate::derived::{DerivedError, DerivedStore, Finished, NotRecorded, Recording, RecordingLimits};
 use crate::lower::{LowerExtentScans, Lowering, StatementLowering};
 
@@ -43,7 +45,7 @@ type Plan = Arc<dyn ExecutionPlan>;
 type Rule = Arc<dyn PhysicalOptimizerRule + Send + Sync>;
 
 /// Marks the first node, from the top, that a statement is to record.
-struct Mark(fn(&Plan) -> bool);
+struct Mark(fn(&Plan) -> bool, Worth);
 
 impl fmt::Debug for Mark {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -59,7 +61,7 @@ impl PhysicalOptimizerRule for Mark {
                 return Ok(Transformed::no(node));
             }
             marked = true;
-            let marked: Plan = Arc::new(AddEntryExec::new(node, prefix("p")));
+            let marked: Plan = Arc::new(AddEntryExec::new(node, prefix_worth("p", self.1)));
             // Not into itself again.
             Ok(Transformed::new(marked, true, datafusion::common::tree_node::TreeNodeRecursion::Jump))
         })
@@ -203,10 +205,20 @@ async fn recorded(
     mark: fn(&Plan) -> bool,
     partitions: usize,
 ) -> (Result<Finished, NotRecorded>, DerivedStore, String) {
+    recorded_worth(folder, sql, mark, Worth::Wanted, partitions).await
+}
+
+async fn recorded_worth(
+    folder: &TempDir,
+    sql: &str,
+    mark: fn(&Plan) -> bool,
+    worth: Worth,
+    partitions: usize,
+) -> (Result<Finished, NotRecorded>, DerivedStore, String) {
     let store = memory_store();
     let plain = Session::new(folder, None, lowering(&store), partitions).await;
     let expected = run(&plain.context, sql).await;
-    let session = Session::new(folder, Some(Arc::new(Mark(mark))), lowering(&store), partitions).await;
+    let session = Session::new(folder, Some(Arc::new(Mark(mark, worth))), lowering(&store), partitions).await;
     let plan = session.plan(sql).await;
     let shown = displayable(plan.as_ref()).indent(false).to_string();
     let answer = collect(Arc::clone(&plan), session.context.task_ctx()).await.unwrap();
@@ -288,6 +300,44 @@ async fn what_others_push_down_stops_at_a_recording() {
     }
 }
 
+/// What nobody asked for yet lets the filter of a join through, and records nothing then; it stays a wall for all else.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_nobody_asked_for_gives_way_to_a_join() {
+    let folder = tables().await;
+    let join =
+        "SELECT count(*), sum(s) FROM d JOIN (SELECT g, sum(v) AS s FROM t GROUP BY g) x ON d.k = x.g WHERE d.tag = 3";
+    let groups = |plan: &Plan| is_final_aggregate(plan) && plan.schema().field(0).name() == "g";
+    let states = |plan: &Plan| is_partial_aggregate(plan) && plan.schema().field(0).name() == "g";
+    let topk = "SELECT g, max(v) AS m FROM t GROUP BY g ORDER BY m DESC LIMIT 5";
+    type Case = (&'static str, fn(&Plan) -> bool, Worth, bool);
+    let cases: &[Case] = &[
+        (join, groups, Worth::GivesWay, false),
+        (join, states, Worth::GivesWay, false),
+        (join, groups, Worth::Cheap, true),
+        (join, states, Worth::Cheap, true),
+        (topk, is_final_aggregate, Worth::GivesWay, true),
+    ];
+    for (sql, mark, worth, is_recorded) in cases {
+        for partitions in [1, 2] {
+            let (outcome, _, plan) = recorded_worth(&folder, sql, *mark, *worth, partitions).await;
+            match outcome {
+                Ok(finished) => {
+                    assert!(*is_recorded, "{worth:?}, {partitions} partitions\n{plan}");
+                    assert!(
+                        finished.rows >= 1000,
+                        "{} rows: {worth:?}, {partitions} partitions\n{plan}",
+                        finished.rows
+                    );
+                }
+                Err(reason) => {
+                    assert!(!is_recorded, "{reason}: {worth:?}, {partitions} partitions\n{plan}");
+                    assert!(matches!(reason, NotRecorded::GaveWay), "{reason}");
+                }
+            }
+        }
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn states_below_a_limit_are_whole_or_not_there() {
     let folder = tables().await;
@@ -315,7 +365,7 @@ async fn recorded_unordered(
     partitions: usize,
 ) -> (Result<Finished, NotRecorded>, DerivedStore, String) {
     let store = memory_store();
-    let session = Session::new(folder, Some(Arc::new(Mark(mark))), lowering(&store), partitions).await;
+    let session = Session::new(folder, Some(Arc::new(Mark(mark, Worth::Wanted))), lowering(&store), partitions).await;
     let plan = session.plan(sql).await;
     let shown = displayable(plan.as_ref()).indent(false).to_string();
     let _ = collect(plan, session.context.task_ctx()).await.unwrap();
@@ -351,13 +401,13 @@ async fn a_failing_statement_records_what_had_ended() {
     let folder = tables().await;
     let store = memory_store();
     let mark: fn(&Plan) -> bool = |plan| is_final_aggregate(plan) && plan.schema().field(0).name() == "g";
-    let session = Session::new(&folder, Some(Arc::new(Mark(mark))), lowering(&store), 2).await;
+    let session = Session::new(&folder, Some(Arc::new(Mark(mark, Worth::Wanted))), lowering(&store), 2).await;
     let plan = session.plan("SELECT 1 / (c - c) FROM (SELECT count(*) AS c FROM (SELECT g FROM t GROUP BY g))").await;
     assert!(collect(plan, session.context.task_ctx()).await.is_err());
     let outcome = session.lowering.recordings()[0].finish().await;
     assert!(outcome.is_ok_and(|finished| finished.rows == 1000));
 
-    let session = Session::new(&folder, Some(Arc::new(Mark(is_filter))), lowering(&store), 2).await;
+    let session = Session::new(&folder, Some(Arc::new(Mark(is_filter, Worth::Wanted))), lowering(&store), 2).await;
     let plan = session.plan("SELECT count(*) FROM t WHERE 10 / (v - 5000) > 0").await;
     assert!(collect(plan, session.context.task_ctx()).await.is_err());
     assert!(session.lowering.recordings()[0].finish().await.is_err());
@@ -367,7 +417,7 @@ async fn a_failing_statement_records_what_had_ended() {
 async fn a_plan_that_runs_twice_is_not_recorded() {
     let folder = tables().await;
     let store = memory_store();
-    let session = Session::new(&folder, Some(Arc::new(Mark(is_filter))), lowering(&store), 2).await;
+    let session = Session::new(&folder, Some(Arc::new(Mark(is_filter, Worth::Wanted))), lowering(&store), 2).await;
     let plan = session.plan("SELECT count(*) FROM t WHERE v > 5000").await;
     let first = collect(Arc::clone(&plan), session.context.task_ctx()).await.unwrap();
     let again = datafusion::physical_plan::execution_plan::reset_plan_states(plan).unwrap();
@@ -401,9 +451,13 @@ async fn a_sort_that_nobody_needs_is_recorded_sorted() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_order_that_can_not_be_required_is_not_recorded() {
     let folder = tables().await;
-    let session =
-        Session::new(&folder, Some(Arc::new(Mark(|plan| plan.is::<ProjectionExec>()))), lowering(&memory_store()), 2)
-            .await;
+    let session = Session::new(
+        &folder,
+        Some(Arc::new(Mark(|plan| plan.is::<ProjectionExec>(), Worth::Wanted))),
+        lowering(&memory_store()),
+        2,
+    )
+    .await;
     let plan = session.plan("SELECT k + 1 FROM t ORDER BY v").await;
     let shown = displayable(plan.as_ref()).indent(false).to_string();
     assert!(shown.contains("Sort"), "{shown}");
@@ -417,7 +471,8 @@ async fn an_ordered_answer_comes_back_in_order() {
     for partitions in [1, 2] {
         let store = memory_store();
         let mark: fn(&Plan) -> bool = is_sort;
-        let session = Session::new(&folder, Some(Arc::new(Mark(mark))), lowering(&store), partitions).await;
+        let session =
+            Session::new(&folder, Some(Arc::new(Mark(mark, Worth::Wanted))), lowering(&store), partitions).await;
         let expected = collect(session.plan(sql).await, session.context.task_ctx()).await.unwrap();
         let finished = session.lowering.recordings()[0].finish().await.unwrap();
         let entry = Arc::new(entry_of("p", &finished));
@@ -525,7 +580,7 @@ async fn a_faulty_entry_is_named_before_anything_runs() {
 async fn marks_without_context_do_no_harm() {
     let folder = tables().await;
     let sql = "SELECT count(*) FROM t WHERE v > 5000";
-    let marked = context(&folder, Some(Arc::new(Mark(is_filter))), None, 2).await;
+    let marked = context(&folder, Some(Arc::new(Mark(is_filter, Worth::Wanted))), None, 2).await;
     let plain = context(&folder, None, None, 2).await;
     assert_eq!(text(&run(&marked, sql).await), text(&run(&plain, sql).await));
     // A read that nobody knows can be explained.

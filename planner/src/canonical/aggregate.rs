@@ -11,11 +11,11 @@ use datafusion::physical_expr::window::{
 use datafusion::physical_plan::aggregates::PhysicalGroupBy;
 use datafusion::physical_plan::windows::WindowUDFExpr;
 
-use super::Uncacheable;
 use super::encoder::{Encoder, Tag};
 use super::expr::ExprContext;
 use super::prefix::Exactness;
 use super::types;
+use super::{BuiltIns, Uncacheable};
 
 /// Aggregates whose value is decided by the set of rows alone; exactly, where no floats are added.
 const OF_SETS: [&str; 27] = [
@@ -54,7 +54,14 @@ pub(crate) fn is_of_sets(name: &str) -> bool {
 }
 
 /// How alike two computations of it are, in whatever order the rows come.
-pub(super) fn exactness_of(aggregate: &AggregateFunctionExpr, input_types: &[DataType]) -> Exactness {
+pub(super) fn exactness_of(
+    aggregate: &AggregateFunctionExpr,
+    input_types: &[DataType],
+    built_ins: &BuiltIns,
+) -> Exactness {
+    if built_ins.is_exact(aggregate) {
+        return Exactness::Exact;
+    }
     let name = aggregate.fun().name();
     if !is_of_sets(name) {
         return Exactness::Any;
@@ -76,8 +83,10 @@ impl ExprContext<'_> {
     pub(super) fn aggregate(&self, aggregate: &AggregateFunctionExpr) -> Result<Vec<u8>, Uncacheable> {
         self.built_ins.check_aggregate(aggregate.fun())?;
         let mut encoder = Encoder::new(Tag::AggregateFunction);
+        // The same rows may have another sum, in its last bits, and a sum has other states.
+        let exact = if self.built_ins.is_exact(aggregate) { "exact " } else { "" };
         encoder
-            .text(aggregate.fun().name())
+            .text(&format!("{exact}{}", aggregate.fun().name()))
             .bytes(&types::data_type(aggregate.field().data_type()))
             .flag(aggregate.is_distinct())
             .flag(aggregate.ignore_nulls())

@@ -43,6 +43,7 @@ pub(super) enum Tag {
     OneRow = 44,
     Unnest = 45,
     Subqueries = 46,
+    DerivedTable = 47,
     Type = 64,
     Field = 65,
     Fields = 66,

@@ -7,9 +7,11 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use arrow::datatypes::DataType;
 use datafusion::config::ConfigOptions;
 use datafusion::execution::SessionStateDefaults;
 use datafusion::logical_expr::{AggregateUDF, ScalarUDF, Volatility, WindowUDF};
+use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 
 use super::Uncacheable;
 
@@ -21,6 +23,8 @@ const NAME_DEPENDENT: [&str; 3] = ["arrow_field", "arrow_metadata", "with_metada
 pub struct BuiltIns {
     scalar: HashMap<String, Arc<ScalarUDF>>,
     aggregate: HashMap<String, Arc<AggregateUDF>>,
+    /// Aggregates of ours that go by the names of others.
+    exact: HashMap<String, Arc<AggregateUDF>>,
     window: HashMap<String, Arc<WindowUDF>>,
 }
 
@@ -32,12 +36,28 @@ impl Default for BuiltIns {
         Self {
             scalar: scalar.into_iter().map(|function| (function.name().to_string(), function)).collect(),
             aggregate: aggregate.into_iter().map(|function| (function.name().to_string(), function)).collect(),
+            exact: HashMap::new(),
             window: window.into_iter().map(|function| (function.name().to_string(), function)).collect(),
         }
     }
 }
 
 impl BuiltIns {
+    /// The same with aggregates that stand in the place of those of the same name, and whose value does not depend on the
+    /// order in which floats are added. Of all else, DISTINCT included, they make what those make whose place they take.
+    #[must_use]
+    pub fn with_exact(mut self, functions: impl IntoIterator<Item = Arc<AggregateUDF>>) -> Self {
+        self.exact.extend(functions.into_iter().map(|function| (function.name().to_string(), function)));
+        self
+    }
+
+    /// Whether an aggregate adds floats without a trace of their order.
+    pub(super) fn is_exact(&self, aggregate: &AggregateFunctionExpr) -> bool {
+        let function = aggregate.fun();
+        let is_ours = self.exact.get(function.name()).is_some_and(|known| known.as_ref() == function);
+        is_ours && !aggregate.is_distinct() && aggregate.field().data_type() == &DataType::Float64
+    }
+
     /// Checks a scalar function. `config` is what it was planned with: some functions carry a part of it with them.
     pub(crate) fn check_scalar(&self, function: &ScalarUDF, config: &ConfigOptions) -> Result<(), Uncacheable> {
         let name = function.name();
@@ -62,9 +82,10 @@ impl BuiltIns {
     pub(super) fn check_aggregate(&self, function: &AggregateUDF) -> Result<(), Uncacheable> {
         let name = function.name();
         check_volatility(name, function.signature().volatility)?;
-        match self.aggregate.get(name) {
-            Some(known) if known.as_ref() == function => Ok(()),
-            _ => Err(Uncacheable::Function(name.to_string())),
+        let is_known = |known: Option<&Arc<AggregateUDF>>| known.is_some_and(|known| known.as_ref() == function);
+        match is_known(self.aggregate.get(name)) || is_known(self.exact.get(name)) {
+            true => Ok(()),
+            false => Err(Uncacheable::Function(name.to_string())),
         }
     }
 

@@ -23,12 +23,12 @@ use datafusion::physical_plan::union::UnionExec;
 use datafusion::physical_plan::unnest::UnnestExec;
 use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec};
 
-use crate::node::ExtentScanExec;
+use crate::node::{DerivedTableExec, ExtentScanExec};
 
 use super::aggregate::exactness_of;
 use super::encoder::{Encoder, Tag};
 use super::expr::{ExprContext, SubqueryScope};
-use super::prefix::{Exactness, Input, Parts, PrefixKind, PrefixNode, assemble};
+use super::prefix::{Exactness, Input, Parts, PrefixKind, PrefixNode, assemble, prefixes};
 use super::{Prefix, Salt, Uncacheable, lineage, scan, types};
 
 /// A node's own part of the encoding.
@@ -37,13 +37,16 @@ struct Own {
     kind: PrefixKind,
     exactness: Exactness,
     inputs: Vec<Input>,
+    /// What it reads that is part of what it is, as scalar subqueries are.
+    constants: Vec<Input>,
     /// Whether the node changes nothing but names: its prefix is that of its child.
     transparent: bool,
 }
 
 impl Own {
     fn new(encoder: Encoder, kind: PrefixKind) -> Self {
-        Self { bytes: encoder.into_bytes(), kind, exactness: Exactness::Exact, inputs: vec![], transparent: false }
+        let (bytes, exactness) = (encoder.into_bytes(), Exactness::Exact);
+        Self { bytes, kind, exactness, inputs: vec![], constants: vec![], transparent: false }
     }
 }
 
@@ -54,7 +57,7 @@ pub(super) fn encode(plan: &Arc<dyn ExecutionPlan>, context: &mut ExprContext<'_
     }
     let children: Vec<PrefixNode> = plan.children().into_iter().map(|child| encode(child, context, salt)).collect();
     let prefix = prefix_of(plan, &children, context, salt);
-    PrefixNode { plan: Arc::clone(plan), prefix, children }
+    PrefixNode { plan: Arc::clone(plan), prefix, children, named: false }
 }
 
 fn prefix_of(
@@ -76,7 +79,7 @@ fn prefix_of(
         own: own.bytes,
         kind: own.kind,
         inputs: own.inputs,
-        subquery_inputs: vec![],
+        subquery_inputs: own.constants,
         exactness: own.exactness.max(context.met.get()),
         borrowed: context.met.get(),
         schema: plan.schema(),
@@ -151,7 +154,7 @@ fn encode_subqueries(
     });
     let mut children = vec![main];
     children.extend(below);
-    PrefixNode { plan: Arc::clone(plan), prefix, children }
+    PrefixNode { plan: Arc::clone(plan), prefix, children, named: false }
 }
 
 fn own_part(plan: &Arc<dyn ExecutionPlan>, context: &ExprContext<'_>) -> Result<Own, Uncacheable> {
@@ -167,8 +170,12 @@ fn own_part(plan: &Arc<dyn ExecutionPlan>, context: &ExprContext<'_>) -> Result<
             kind: PrefixKind::Scan,
             exactness: Exactness::Exact,
             inputs: vec![input],
+            constants: vec![],
             transparent: false,
         });
+    }
+    if let Some(derived) = plan.downcast_ref::<DerivedTableExec>() {
+        return derived_table(derived, context);
     }
     if let Some(filter) = plan.downcast_ref::<FilterExec>() {
         let mut encoder = Encoder::new(Tag::Filter);
@@ -219,13 +226,16 @@ fn own_part(plan: &Arc<dyn ExecutionPlan>, context: &ExprContext<'_>) -> Result<
         let mut encoder = Encoder::new(Tag::Sorting);
         encoder.list(context.sort(sort.expr().iter())?).optional_number(sort.fetch());
         let own = Own::new(encoder, PrefixKind::Sort);
-        // Which of several equal rows is the last of the first k is a matter of luck.
-        return Ok(Own { exactness: cut(sort.fetch()), ..own });
+        // Which of several equal rows is the last of the first k is a matter of luck, unless equal rows are the same.
+        let exactness = if is_total(sort) { Exactness::Exact } else { cut(sort.fetch()) };
+        return Ok(Own { exactness, ..own });
     }
     if let Some(limit) = plan.downcast_ref::<GlobalLimitExec>() {
         let mut encoder = Encoder::new(Tag::Limit);
         encoder.number(limit.skip() as u64).optional_number(limit.fetch());
-        return Ok(Own { exactness: Exactness::Any, ..Own::new(encoder, PrefixKind::Limit) });
+        let is_total = limit.input().downcast_ref::<SortExec>().is_some_and(is_total);
+        let exactness = if is_total { Exactness::Exact } else { Exactness::Any };
+        return Ok(Own { exactness, ..Own::new(encoder, PrefixKind::Limit) });
     }
     if let Some(limit) = plan.downcast_ref::<LocalLimitExec>() {
         let mut encoder = Encoder::new(Tag::Limit);
@@ -259,6 +269,24 @@ fn own_part(plan: &Arc<dyn ExecutionPlan>, context: &ExprContext<'_>) -> Result<
         return Ok(Own::new(encoder, PrefixKind::Unnest));
     }
     Err(Uncacheable::Node(plan.name().to_string()))
+}
+
+/// A derived table never changes: it is a constant, named by its program, settings and extents.
+fn derived_table(derived: &DerivedTableExec, context: &ExprContext<'_>) -> Result<Own, Uncacheable> {
+    let config = derived.config();
+    let program = prefixes(derived.program(), context.built_ins, config, &Salt::new(config)).prefix?;
+    let mut encoder = Encoder::new(Tag::DerivedTable);
+    encoder.fingerprint(&program.key).bytes(&types::column_types(&program.schema));
+    let own = Own::new(encoder, PrefixKind::Scan);
+    Ok(Own { exactness: program.exactness, constants: program.inputs, ..own })
+}
+
+/// Whether all columns decide about the order: rows that are equal in it are the same rows.
+fn is_total(sort: &SortExec) -> bool {
+    let columns: HashSet<usize> =
+        sort.expr().iter().filter_map(|key| key.expr.downcast_ref::<Column>().map(Column::index)).collect();
+    let schema = sort.input().schema();
+    columns.len() == schema.fields().len() && schema.fields().iter().all(|field| !field.data_type().is_nested())
 }
 
 /// Which rows a limit leaves is a matter of luck.
@@ -304,7 +332,8 @@ fn aggregation(aggregate: &AggregateExec, context: &ExprContext<'_>) -> Result<O
         encoder.bytes(&context.aggregate(function)?).bytes(&context.filter(filter.as_ref())?);
         let arguments: Result<Vec<_>, _> =
             function.expressions().iter().map(|argument| argument.data_type(&schema)).collect();
-        exactness = exactness.max(arguments.map_or(Exactness::Any, |types| exactness_of(function, &types)));
+        let alike = |types: Vec<_>| exactness_of(function, &types, context.built_ins);
+        exactness = exactness.max(arguments.map_or(Exactness::Any, alike));
     }
     encoder.bytes(&types::column_types(&ExecutionPlan::schema(aggregate)));
     let kind = if mode == "partial" || mode == "reduce" { PrefixKind::States } else { PrefixKind::Aggregate };

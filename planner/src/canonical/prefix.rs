@@ -144,6 +144,8 @@ pub struct PrefixNode {
     pub prefix: Result<Prefix, Uncacheable>,
     /// The nodes below it.
     pub children: Vec<PrefixNode>,
+    /// Whether somebody gave it a name, and wants it kept.
+    pub named: bool,
 }
 
 impl PrefixNode {

@@ -65,6 +65,11 @@ const HARMLESS_GROUPS: [&str; 6] = [
     "nectarine.",
 ];
 
+/// Whether a setting may decide about the rows of a plan that is made.
+pub fn changes_rows(key: &str) -> bool {
+    !HARMLESS.contains(&key) && !HARMLESS_GROUPS.iter().any(|group| key.starts_with(group))
+}
+
 /// What computes: an entry that another build made is another entry.
 #[derive(Clone, Copy)]
 struct Versions {
@@ -103,11 +108,9 @@ impl Salt {
             .text(versions.datafusion)
             .text(versions.arrow)
             .text(versions.machine);
-        let counts =
-            |key: &str| !HARMLESS.contains(&key) && !HARMLESS_GROUPS.iter().any(|group| key.starts_with(group));
         let mut settings = vec![];
         for entry in config.entries() {
-            if counts(&entry.key) {
+            if changes_rows(&entry.key) {
                 let mut setting = Encoder::default();
                 setting.text(&entry.key);
                 match &entry.value {
@@ -119,6 +122,12 @@ impl Salt {
         }
         encoder.set(settings);
         Self(encoder.finish())
+    }
+
+    /// The versions that count, for people.
+    pub fn versions() -> String {
+        let Versions { encoding, nectarine, datafusion, arrow, machine } = VERSIONS;
+        format!("{nectarine} (datafusion {datafusion}, arrow {arrow}, encoding {encoding}, {machine})")
     }
 
     pub(super) fn fingerprint(&self) -> &Fingerprint {

@@ -29,6 +29,19 @@ pub struct PrefixKey {
     pub program: Fingerprint,
     /// Its place among the prefixes of the statement.
     pub ordinal: usize,
+    /// What it may cost the statement.
+    pub worth: Worth,
+}
+
+/// What keeping a prefix may cost the statement that computes it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Worth {
+    /// Somebody asked for it before, or it is the answer itself: all its rows are computed, and kept.
+    Wanted,
+    /// Nobody asked for it yet: kept if that is cheap.
+    Cheap,
+    /// The same below a join, whose other side may need few of its rows: then only those are computed, and nothing is kept.
+    GivesWay,
 }
 
 /// Marks a prefix whose rows are to be kept.

@@ -15,6 +15,7 @@ use std::sync::Arc;
 use arrow::datatypes::{FieldRef, SchemaRef};
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{Result, Statistics, internal_err};
+use datafusion::config::ConfigOptions;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::{EquivalenceProperties, Partitioning, PhysicalExpr};
 use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType, ReplaceChildrenOptions};
@@ -45,6 +46,8 @@ pub struct ExtentScanExec {
     extents: Arc<[Arc<Extent>]>,
     projection: Option<Vec<usize>>,
     statistics: Arc<Statistics>,
+    /// Settings to read with, where they are not those of the statement.
+    config: Option<Arc<ConfigOptions>>,
     properties: Arc<PlanProperties>,
 }
 
@@ -69,13 +72,24 @@ impl ExtentScanExec {
             EmissionType::Incremental,
             Boundedness::Bounded,
         ));
-        Ok(Self { table, reading, table_schema, extents, projection, statistics: Arc::new(statistics), properties })
+        let statistics = Arc::new(statistics);
+        Ok(Self { table, reading, table_schema, extents, projection, statistics, config: None, properties })
     }
 
     /// The same over other extents.
     pub(crate) fn with_extents(&self, extents: Arc<[Arc<Extent>]>) -> Self {
         let statistics = stats::merge_total_wide(&extents, &self.table_schema, self.projection.as_deref());
         Self { extents, statistics: Arc::new(statistics), ..self.clone() }
+    }
+
+    /// The same, read with settings of its own.
+    pub(crate) fn with_config(&self, config: Arc<ConfigOptions>) -> Self {
+        Self { config: Some(config), ..self.clone() }
+    }
+
+    /// Settings to read with, where they are not those of the statement.
+    pub fn config(&self) -> Option<&Arc<ConfigOptions>> {
+        self.config.as_ref()
     }
 
     /// The stream's name, for people.

@@ -27,6 +27,7 @@ pub struct MergeGroupsExec {
     aggregates: Vec<Arc<AggregateFunctionExpr>>,
     filters: Vec<Option<Arc<dyn PhysicalExpr>>>,
     input_schema: SchemaRef,
+    of_few: bool,
 }
 
 impl MergeGroupsExec {
@@ -38,7 +39,19 @@ impl MergeGroupsExec {
             aggregates: partial.aggr_expr().to_vec(),
             filters: partial.filter_expr().to_vec(),
             input_schema: partial.input_schema(),
+            of_few: false,
         }
+    }
+
+    /// The same for states that are few: bringing them together by their keys would take longer than merging them.
+    #[must_use]
+    pub fn of_few(self) -> Self {
+        Self { of_few: true, ..self }
+    }
+
+    /// Whether they are few.
+    pub fn is_of_few(&self) -> bool {
+        self.of_few
     }
 
     /// What is merged.

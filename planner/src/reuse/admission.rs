@@ -25,9 +25,11 @@ impl Default for AdmissionPolicy {
 impl AdmissionPolicy {
     /// Whether to keep a prefix. `parent_lookups` is how often the nearest candidate above it was asked for.
     pub fn admits(&self, kind: PrefixKind, inquiry: &Inquiry, parent_lookups: u64) -> bool {
-        if kind == PrefixKind::Aggregate && self.eager {
-            return true;
-        }
+        (kind == PrefixKind::Aggregate && self.eager) || self.is_wanted(inquiry, parent_lookups)
+    }
+
+    /// Whether a prefix was asked for often enough, and not only by the same parent: if only that asks, keeping it is enough.
+    pub fn is_wanted(&self, inquiry: &Inquiry, parent_lookups: u64) -> bool {
         let asked = inquiry.lookups + 1;
         asked >= self.threshold && inquiry.lookups > parent_lookups
     }

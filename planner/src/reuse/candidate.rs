@@ -22,12 +22,9 @@ pub(super) fn candidate(node: &PrefixNode, is_root: bool) -> Option<&Prefix> {
         | PrefixKind::Filter
         | PrefixKind::Union
         | PrefixKind::Unnest => true,
-        PrefixKind::States
-        | PrefixKind::Scan
-        | PrefixKind::Projection
-        | PrefixKind::Sort
-        | PrefixKind::Limit
-        | PrefixKind::Constant => false,
+        // Of what has a name, that is part.
+        PrefixKind::Projection => node.named,
+        PrefixKind::States | PrefixKind::Scan | PrefixKind::Sort | PrefixKind::Limit | PrefixKind::Constant => false,
     };
     // The statement computes such a subquery anyway, and may come to another value than the entry did.
     let borrows_luck = prefix.borrowed != Exactness::Exact;

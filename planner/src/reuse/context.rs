@@ -14,7 +14,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use nectarine_catalog::Fingerprint;
 use parking_lot::Mutex;
 
-use super::{AdmissionPolicy, CacheOracle, Found, PrefixReport, Recheck};
+use super::{AdmissionPolicy, CacheOracle, Found, PrefixReport, Recheck, Unchecked};
 use crate::canonical::{BuiltIns, Prefix, Salt, Uncacheable};
 
 /// Stored bytes of states that are merged at most, however much memory there is.
@@ -77,6 +77,17 @@ pub struct Kept {
     pub prefix: Prefix,
     /// What computing the entries took that it is made from, in microseconds.
     pub reused_us: u64,
+    /// What it is made of.
+    pub made_of: MadeOf,
+}
+
+/// What the rows of a plan are made of.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct MadeOf {
+    /// Entries that are read.
+    pub entries: Vec<Fingerprint>,
+    /// Extents that are read; `None` if all are, because no entry is.
+    pub scanned: Option<Arc<HashSet<Fingerprint>>>,
 }
 
 /// How many extents a plan is about.
@@ -103,8 +114,14 @@ pub struct Findings {
     pub repeated: Vec<Repeated>,
     /// In check mode: entries over some extents, and states, to be computed anew by themselves.
     pub rechecks: Vec<Recheck>,
+    /// For VERIFY: entries that can not be.
+    pub unchecked: Vec<Unchecked>,
     /// Extents below the plan, and how many of them need not be read. Only told where something is reused.
     pub extents: ExtentCounts,
+    /// What the whole answer is made of.
+    pub made_of: MadeOf,
+    /// Extents that the plan reads, by their fingerprints.
+    pub scanned: HashSet<Fingerprint>,
     /// One line for each node that was looked at.
     pub report: Vec<PrefixReport>,
 }
@@ -132,8 +149,12 @@ pub struct ReuseContext {
     pub counts: bool,
     /// Whether somebody wants to know all about each prefix.
     pub explains: bool,
+    /// Whether all entries are to be computed anew; see [`Findings::rechecks`].
+    pub verifies: bool,
     /// Stored bytes of states that are merged into one entry at most.
     pub merge_bytes_max: u64,
+    /// Branches of a plan that may hold groups at the same time, each of which takes its share of the memory.
+    pub branches_max: usize,
     /// The salt of the statement's settings, if it is known already.
     salt: Option<Salt>,
     findings: Mutex<Option<Findings>>,
@@ -157,7 +178,9 @@ impl ReuseContext {
             banned,
             counts,
             explains: false,
+            verifies: false,
             merge_bytes_max: MERGE_BYTES_MAX,
+            branches_max: usize::MAX,
             salt: None,
             findings: Mutex::default(),
         }
@@ -169,10 +192,23 @@ impl ReuseContext {
         Self { counts: false, explains: true, ..self }
     }
 
+    /// The same for VERIFY: nothing is counted, and every entry of the plan is computed anew.
+    #[must_use]
+    pub fn verifying(self) -> Self {
+        Self { counts: false, verifies: true, ..self }
+    }
+
     /// The same with less room for merging.
     #[must_use]
     pub fn with_merge_bytes_max(mut self, bytes: u64) -> Self {
         self.merge_bytes_max = bytes.min(MERGE_BYTES_MAX);
+        self
+    }
+
+    /// The same where memory is to be shared by few.
+    #[must_use]
+    pub fn with_branches_max(mut self, branches: usize) -> Self {
+        self.branches_max = branches;
         self
     }
 

@@ -132,13 +132,18 @@ impl Verdict {
     }
 }
 
+fn entries(n: usize) -> String {
+    if n == 1 { "1 entry".to_string() } else { format!("{n} entries") }
+}
+
 impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Hit(found) => write!(f, "hit: {} rows, {} bytes", found.rows, found.bytes),
-            Self::Segments { n_entries, n_terms: 0, .. } => write!(f, "hit: {n_entries} entries over all extents"),
+            Self::Segments { n_entries, n_terms: 0, .. } => write!(f, "hit: {} over all extents", entries(*n_entries)),
             Self::Segments { n_entries, combine, .. } => {
-                write!(f, "segment hit: {n_entries} entries over some extents, the others are computed; {combine}")
+                let entries = entries(*n_entries);
+                write!(f, "segment hit: {entries} over some extents, the others are computed; {combine}")
             }
             Self::Covered => write!(f, "covered by the hit above"),
             Self::NotAsked => write!(f, "not asked for"),

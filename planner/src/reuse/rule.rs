@@ -22,18 +22,20 @@ use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::aggregates::AggregateExec;
 use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
+use datafusion::physical_plan::joins::HashJoinExec;
 use nectarine_catalog::Fingerprint;
 
 use super::candidate::candidate;
 use super::consistent::inconsistent;
-use super::context::{ExtentCounts, Findings, Hit, Repeated, ReuseContext, ReuseExtension, ReuseMode};
+use super::context::{ExtentCounts, Findings, Hit, MadeOf, Repeated, ReuseContext, ReuseExtension, ReuseMode};
 use super::cover::{Cover, coverable, is_set_below, lineage};
+use super::derived::{innermost, lower_derived, mark_named, plain, with_config, without_names};
 use super::recheck::rechecks;
 use super::segments::ChosenSegments;
 use super::windows::ChosenWindow;
 use super::{Found, Inquiry, PrefixReport, Verdict};
 use crate::canonical::{Prefix, PrefixKind, PrefixNode, Salt, prefixes};
-use crate::node::{CacheReadExec, ExtentScanExec};
+use crate::node::{CacheReadExec, DerivedTableExec, ExtentScanExec, Worth};
 
 /// What opening an entry costs, in microseconds.
 const OPEN_US: u64 = 150;
@@ -49,7 +51,7 @@ impl PhysicalOptimizerRule for ReusePrefixes {
         let context = config.extensions.get::<ReuseExtension>().and_then(|extension| extension.0.clone());
         match context {
             Some(context) => reuse(plan, config, &context),
-            None => Ok(plan),
+            None => plain(plan),
         }
     }
 
@@ -67,50 +69,97 @@ fn reuse(
     config: &ConfigOptions,
     context: &ReuseContext,
 ) -> Result<Arc<dyn ExecutionPlan>> {
-    let salt = context.salt(config);
-    let root = prefixes(&plan, &context.built_ins, config, &salt);
+    let all = extents_below(&plan)?;
+    let (plan, mut findings) = match plan.downcast_ref::<DerivedTableExec>() {
+        // The whole answer is the derived table: its program is the statement's.
+        Some(derived) => {
+            let (program, own) = innermost(derived);
+            let salt = Salt::new(own);
+            let (program, mut findings) = rewrite(program, own, &salt, context, None)?;
+            // What is run by itself is run with the settings of the statement.
+            if salt != context.salt(config) {
+                findings.repeated.clear();
+                findings.rechecks.clear();
+            }
+            (with_config(program, own)?, findings)
+        }
+        None => rewrite(plan, config, &context.salt(config), context, None)?,
+    };
+    let plan = lower_derived(plan, context, &mut findings)?;
+    findings.scanned = extents_below(&plan)?;
+    findings.made_of = made_of(&plan)?;
+    let n_reused = match findings.made_of.entries.is_empty() {
+        true => 0,
+        false => all.difference(&findings.scanned).count(),
+    };
+    findings.extents = ExtentCounts { total: all.len(), reused: n_reused };
+    context.found(findings);
+    Ok(plan)
+}
+
+/// A plan that was made with `config`, rewritten. `outer` has what was found in the plan around it, if there is one.
+pub(super) fn rewrite(
+    plan: Arc<dyn ExecutionPlan>,
+    config: &ConfigOptions,
+    salt: &Salt,
+    context: &ReuseContext,
+    outer: Option<&mut Findings>,
+) -> Result<(Arc<dyn ExecutionPlan>, Findings)> {
+    let (plan, names) = without_names(plan)?;
+    let mut root = prefixes(&plan, &context.built_ins, config, salt);
+    let named = mark_named(&mut root, &names);
+    let is_inner = outer.is_some();
+    // Ordinals go on from those of the plan around it.
+    let kept = outer.map(|outer| std::mem::take(&mut outer.kept)).unwrap_or_default();
     let mut n_occurrences = HashMap::new();
     count_occurrences(&root, None, &mut n_occurrences);
+    let inquiries = inquire(&root, context);
     let mut rewrite = Rewrite {
         context,
         config,
-        salt: &salt,
+        salt,
+        named,
         n_occurrences,
         segments: HashMap::new(),
         windows: HashMap::new(),
-        inquiries: inquire(&root, context),
+        has_grown: inquiries.values().any(|inquiry| inquiry.n_other_extents > 0),
+        inquiries,
         chosen: HashSet::new(),
         covers: HashMap::new(),
         inconsistent: HashSet::new(),
-        kept_keys: HashSet::new(),
+        kept_keys: kept.iter().map(|kept| kept.prefix.key).collect(),
         findings: Findings {
             root: root.prefix.clone(),
             keeps_root: true,
             hits: vec![],
-            kept: vec![],
+            kept,
             repeated: vec![],
             rechecks: vec![],
+            unchecked: vec![],
             extents: ExtentCounts::default(),
+            made_of: MadeOf::default(),
+            scanned: HashSet::new(),
             report: vec![],
         },
     };
     rewrite.choose(&root)?;
-    let place = Place { depth: 0, is_root: true, as_set: false, parent_lookups: 0, may_keep: context.mode.keeps() };
+    let place = Place {
+        depth: 0,
+        is_root: !is_inner,
+        is_inner,
+        as_set: false,
+        parent_lookups: 0,
+        may_keep: context.mode.keeps(),
+        is_below_join: false,
+    };
     let plan = rewrite.rewrite(&root, place)?;
-    if context.mode == ReuseMode::On {
+    if context.mode == ReuseMode::On && !is_inner {
         rewrite.findings.repeated = repeated(&root, &rewrite.chosen);
     }
-    if context.mode == ReuseMode::Check {
-        rewrite.findings.rechecks = rechecks(&root, context)?;
+    if context.mode == ReuseMode::Check && !is_inner {
+        (rewrite.findings.rechecks, rewrite.findings.unchecked) = rechecks(&root, context, config, salt)?;
     }
-    let all = extents_below(&root.plan)?;
-    let n_reused = match rewrite.findings.hits.is_empty() {
-        true => 0,
-        false => all.difference(&extents_below(&plan)?).count(),
-    };
-    rewrite.findings.extents = ExtentCounts { total: all.len(), reused: n_reused };
-    context.found(rewrite.findings);
-    Ok(plan)
+    Ok((plan, rewrite.findings))
 }
 
 /// The extents that the scans of a plan read.
@@ -120,9 +169,30 @@ fn extents_below(plan: &Arc<dyn ExecutionPlan>) -> Result<HashSet<Fingerprint>> 
         if let Some(scan) = node.downcast_ref::<ExtentScanExec>() {
             extents.extend(scan.extents().iter().map(|extent| extent.fingerprint));
         }
+        if let Some(derived) = node.downcast_ref::<DerivedTableExec>() {
+            extents.extend(extents_below(derived.program())?);
+        }
         Ok(TreeNodeRecursion::Continue)
     })?;
     Ok(extents)
+}
+
+/// What the rows of a plan are made of.
+pub(super) fn made_of(plan: &Arc<dyn ExecutionPlan>) -> Result<MadeOf> {
+    let mut entries = vec![];
+    plan.apply(|node| {
+        if let Some(read) = node.downcast_ref::<CacheReadExec>()
+            && !entries.contains(&read.key())
+        {
+            entries.push(read.key());
+        }
+        Ok(TreeNodeRecursion::Continue)
+    })?;
+    let scanned = match entries.is_empty() {
+        true => None,
+        false => Some(Arc::new(extents_below(plan)?)),
+    };
+    Ok(MadeOf { entries, scanned })
 }
 
 /// Groups that occur more than once in what is computed, the largest ones only.
@@ -201,16 +271,38 @@ fn inquire(root: &PrefixNode, context: &ReuseContext) -> HashMap<Fingerprint, In
 pub(super) struct Place {
     pub(super) depth: usize,
     is_root: bool,
+    /// Whether it is the top of a derived table's program, inside of a plan.
+    is_inner: bool,
     /// Whether it does not matter how often each row is there.
     as_set: bool,
     pub(super) parent_lookups: u64,
     pub(super) may_keep: bool,
+    /// Whether there is a join above it, whose other side may need few of its rows.
+    is_below_join: bool,
+}
+
+impl Place {
+    /// Whether it is all of a program.
+    pub(super) fn is_whole(self) -> bool {
+        self.is_root || self.is_inner
+    }
+
+    /// What keeping a prefix here may cost.
+    pub(super) fn worth(self, is_wanted: bool) -> Worth {
+        match (is_wanted, self.is_below_join) {
+            (true, _) => Worth::Wanted,
+            (false, false) => Worth::Cheap,
+            (false, true) => Worth::GivesWay,
+        }
+    }
 }
 
 pub(super) struct Rewrite<'a> {
     pub(super) context: &'a ReuseContext,
     pub(super) config: &'a ConfigOptions,
     pub(super) salt: &'a Salt,
+    /// Prefixes that have a name.
+    named: HashSet<Fingerprint>,
     pub(super) inquiries: HashMap<Fingerprint, Inquiry>,
     /// How often each prefix occurs in the plan.
     pub(super) n_occurrences: HashMap<Fingerprint, usize>,
@@ -222,6 +314,8 @@ pub(super) struct Rewrite<'a> {
     segments: HashMap<Fingerprint, Option<ChosenSegments>>,
     /// Those among them that are windows.
     windows: HashMap<Fingerprint, Option<ChosenWindow>>,
+    /// Whether something of the plan was computed over other extents before: it will be again.
+    pub(super) has_grown: bool,
     pub(super) inconsistent: HashSet<Fingerprint>,
     pub(super) kept_keys: HashSet<Fingerprint>,
     pub(super) findings: Findings,
@@ -333,7 +427,7 @@ impl Rewrite<'_> {
     }
 
     fn rewrite(&mut self, node: &PrefixNode, place: Place) -> Result<Arc<dyn ExecutionPlan>> {
-        let prefix = candidate(node, place.is_root);
+        let prefix = candidate(node, place.is_whole());
         if let Some(prefix) = prefix.filter(|prefix| self.chosen.contains(&prefix.key))
             && let Some(found) = self.usable(prefix)
         {
@@ -366,11 +460,11 @@ impl Rewrite<'_> {
         if let Some(prefix) = own
             && let Some(segments) = self.segments.get_mut(&prefix.key).map(Option::take)
             // Nodes are used once: a second occurrence gets plans of its own.
-            && let Some(segments) = segments.map_or_else(|| self.segments_of(node, place.is_root), |known| Ok(Some(known)))?
+            && let Some(segments) = segments.map_or_else(|| self.segments_of(node, place.is_whole()), |known| Ok(Some(known)))?
         {
             let rewritten = self.read_segments(node, prefix, segments, place)?;
-            return Ok(match candidate(node, place.is_root).is_some_and(|prefix| self.keeps(prefix, place)) {
-                true => self.kept(rewritten, prefix.clone(), 0),
+            return Ok(match candidate(node, place.is_whole()).is_some_and(|prefix| self.keeps(prefix, place)) {
+                true => self.kept(rewritten, prefix.clone(), 0, Worth::Wanted)?,
                 false => rewritten,
             });
         }
@@ -380,7 +474,11 @@ impl Rewrite<'_> {
                 Some(Some(known)) => Some(known),
                 Some(None) => self.window_of(node)?,
                 // What is computed for the first time is kept so that other windows can use it.
-                None if keeps_states && self.context.mode == ReuseMode::On && !self.reads_below(node) => {
+                None if keeps_states
+                    && self.context.mode == ReuseMode::On
+                    && self.context.branches_max > 1
+                    && !self.reads_below(node) =>
+                {
                     self.window_of(node)?
                 }
                 None => None,
@@ -403,10 +501,12 @@ impl Rewrite<'_> {
         let below = Place {
             depth: place.depth + 1,
             is_root: false,
+            is_inner: false,
             as_set: is_set_below(&node.plan, place.as_set),
             parent_lookups: lookups.unwrap_or(place.parent_lookups),
             // A recursive term runs many times, and each time on other rows.
             may_keep: place.may_keep && node.plan.name() != "RecursiveQueryExec",
+            is_below_join: place.is_below_join || node.plan.is::<HashJoinExec>(),
         };
         let children: Vec<_> = node.children.iter().map(|child| self.rewrite(child, below)).collect::<Result<_>>()?;
         let is_same = children.iter().zip(node.plan.children()).all(|(new, old)| Arc::ptr_eq(new, old));
@@ -417,7 +517,21 @@ impl Rewrite<'_> {
         };
         let Some(prefix) = keeps else { return Ok(plan) };
         let reused_us = self.findings.hits[n_hits..].iter().map(|hit| hit.found.cost_us).sum();
-        Ok(self.kept(plan, prefix, reused_us))
+        let worth = place.worth(self.is_wanted(&prefix, place));
+        self.kept(plan, prefix, reused_us, worth)
+    }
+
+    /// Whether an entry of this prefix is worth more to others than the statement's own speed.
+    fn is_wanted(&self, prefix: &Prefix, place: Place) -> bool {
+        if place.is_inner || self.named.contains(&prefix.key) {
+            return true;
+        }
+        let Some(inquiry) = self.inquiries.get(&prefix.key) else { return true };
+        self.context.mode != ReuseMode::On
+            || self.context.policy.threshold <= 1
+            || self.has_grown
+            || inquiry.found.is_some()
+            || self.context.policy.is_wanted(inquiry, place.parent_lookups)
     }
 
     /// Whether the plan keeps a prefix below the root; the root is kept from the stream that the client reads.
@@ -426,13 +540,14 @@ impl Rewrite<'_> {
             return false;
         }
         // A root that only renames has the key of what lies below it.
-        let is_root_key = self.findings.root.as_ref().is_ok_and(|root| root.key == prefix.key);
+        let is_root_key = !place.is_inner && self.findings.root.as_ref().is_ok_and(|root| root.key == prefix.key);
         let Some(inquiry) = self.inquiries.get(&prefix.key) else { return false };
         // One that could not be read is replaced.
         let is_banned = self.context.banned.contains(&prefix.key);
         let is_new = inquiry.found.is_none() || is_banned || !self.context.mode.reads();
         let admitted = match self.context.mode {
             ReuseMode::Check => inquiry.found.is_some(),
+            _ if place.is_inner || self.named.contains(&prefix.key) => true,
             _ => self.context.policy.admits(prefix.kind, inquiry, place.parent_lookups),
         };
         !is_root_key && is_new && admitted && !self.kept_keys.contains(&prefix.key)

@@ -26,10 +26,10 @@ use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::union::UnionExec;
 
 use super::candidate::candidate;
-use super::rule::{Place, Rewrite};
+use super::rule::{Place, Rewrite, made_of};
 use super::{Hit, ReuseMode, Segment, Verdict};
 use crate::canonical::{Exactness, Prefix, PrefixKind, PrefixNode};
-use crate::node::{AddEntryExec, CacheReadExec, MergeGroupsExec, PrefixKey};
+use crate::node::{AddEntryExec, CacheReadExec, MergeGroupsExec, PrefixKey, Worth};
 use crate::segment::{Candidates, SegmentLine, SegmentPlan, can_grow, choose, draw, enough, merges, term};
 
 /// Reading more entries than this of one program is worth merging them.
@@ -114,7 +114,7 @@ impl Rewrite<'_> {
                 _ => return Ok(None),
             },
         };
-        let candidates = Candidates { plan: below, today: prefix.lists(), segments };
+        let candidates = Candidates { plan: below, today: prefix.lists(), segments, leaf: None };
         let found = match node.plan.downcast_ref::<GlobalLimitExec>() {
             // Any rows of today's are an answer to a LIMIT without an order, if they are as many as it asks for.
             Some(limit) => limit.fetch().and_then(|fetch| enough(&candidates, fetch as u64)),
@@ -132,7 +132,7 @@ impl Rewrite<'_> {
         };
         let mut terms = vec![];
         for wanted in &plan.terms {
-            let Some(mut made) = term(below, &wanted.lists, Some(wanted.focus))? else { return Ok(None) };
+            let Some(mut made) = term(below, &wanted.reads, Some(wanted.focus))? else { return Ok(None) };
             if let Some(partial) = node.plan.downcast_ref::<AggregateExec>() {
                 made = Arc::new(over(partial, made)?);
             }
@@ -175,7 +175,7 @@ impl Rewrite<'_> {
         for (wanted, made) in plan.terms.iter().zip(terms) {
             let keeps_term = keeps && combine == Combine::MergeGroups && wanted.is_program && !merges;
             parts.push(match keeps_term {
-                true => self.kept(made, prefix.over(&wanted.lists), 0),
+                true => self.kept(made, prefix.over(&wanted.lists), 0, Worth::Wanted)?,
                 false => made,
             });
         }
@@ -185,7 +185,7 @@ impl Rewrite<'_> {
         };
         if merges && let Some(partial) = node.plan.downcast_ref::<AggregateExec>() {
             let merged = Arc::new(MergeGroupsExec::new(partial, union));
-            return Ok(self.kept(merged, prefix.clone(), reused_us));
+            return self.kept(merged, prefix.clone(), reused_us, Worth::Wanted);
         }
         match node.plan.downcast_ref::<SortExec>() {
             Some(sort) => {
@@ -214,13 +214,15 @@ impl Rewrite<'_> {
         plan: Arc<dyn ExecutionPlan>,
         prefix: Prefix,
         reused_us: u64,
-    ) -> Arc<dyn ExecutionPlan> {
+        worth: Worth,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
         if !self.kept_keys.insert(prefix.key) {
-            return plan;
+            return Ok(plan);
         }
-        let key = PrefixKey { key: prefix.key, program: prefix.program, ordinal: self.findings.kept.len() };
-        self.findings.kept.push(super::Kept { prefix, reused_us });
-        Arc::new(AddEntryExec::new(plan, Arc::new(key)))
+        let ordinal = self.findings.kept.len();
+        let key = PrefixKey { key: prefix.key, program: prefix.program, ordinal, worth };
+        self.findings.kept.push(super::Kept { prefix, reused_us, made_of: made_of(&plan)? });
+        Ok(Arc::new(AddEntryExec::new(plan, Arc::new(key))))
     }
 }
 

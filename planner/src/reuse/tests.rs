@@ -6,6 +6,7 @@ mod middle;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::join_selection::JoinSelection;
 use datafusion::physical_plan::{ExecutionPlan, displayable};
@@ -15,12 +16,15 @@ use parking_lot::Mutex;
 use super::*;
 use crate::canonical::BuiltIns;
 use crate::canonical::fixture::Fixture;
+use crate::node::{AddEntryExec, Worth};
 
 #[derive(Debug, Default)]
 struct Told {
     found: Mutex<HashMap<Fingerprint, Found>>,
     lookups: Mutex<HashMap<Fingerprint, u64>>,
     relatives: Mutex<HashMap<Fingerprint, Vec<Relative>>>,
+    /// On how many other lists of extents each program has entries.
+    n_other_extents: Mutex<u32>,
 }
 
 impl CacheOracle for Told {
@@ -29,7 +33,8 @@ impl CacheOracle for Told {
         let mut lookups = self.lookups.lock();
         let one = |(key, program): &(Fingerprint, Fingerprint)| {
             let asked = lookups.entry(*program).or_default();
-            let inquiry = Inquiry { found: found.get(key).copied(), lookups: *asked, ..Inquiry::default() };
+            let (found, n_other_extents) = (found.get(key).copied(), *self.n_other_extents.lock());
+            let inquiry = Inquiry { found, lookups: *asked, n_other_extents, was_dropped: false };
             *asked += u64::from(count);
             inquiry
         };
@@ -196,6 +201,41 @@ async fn joins_are_kept_when_several_ask() {
     let (plan, second) = setup.run(&format!("SELECT max(b) FROM ({join})"), ReuseMode::On).await;
     let text = displayable(plan.as_ref()).indent(false).to_string();
     assert!(second.kept.iter().any(|kept| kept.prefix.kind == crate::canonical::PrefixKind::Join), "{text}");
+}
+
+/// What nobody asked for yet must not cost much, and below a join less than that.
+#[tokio::test]
+async fn what_keeping_may_cost() {
+    let setup = Setup::new();
+    let groups = "SELECT a, sum(b) s FROM t GROUP BY a";
+    let joined = format!("SELECT u.a, x.s FROM u JOIN ({groups}) x ON u.a = x.a");
+    let worth = async |sql: &str, mode: ReuseMode| {
+        let (plan, findings) = setup.run(sql, mode).await;
+        let mut worth = vec![];
+        plan.apply(|node| {
+            worth.extend(node.downcast_ref::<AddEntryExec>().map(|mark| mark.prefix().worth));
+            Ok(TreeNodeRecursion::Continue)
+        })
+        .unwrap();
+        assert_eq!(worth.len(), findings.kept.len());
+        assert!(!worth.is_empty(), "{sql}");
+        worth.dedup();
+        worth
+    };
+    assert_eq!(worth(&joined, ReuseMode::Refresh).await, [Worth::Wanted]);
+    setup.oracle.lookups.lock().clear();
+    // The same statement again and again is no reason: its answer is there, or was not worth it.
+    for _ in 0..3 {
+        assert_eq!(worth(&joined, ReuseMode::On).await, [Worth::GivesWay]);
+    }
+    let having = format!("SELECT * FROM ({groups}) WHERE s > 5");
+    // Another statement asks for the groups; their states are of use when data has grown.
+    assert_eq!(worth(&having, ReuseMode::On).await, [Worth::Wanted, Worth::Cheap]);
+    setup.oracle.lookups.lock().clear();
+    assert_eq!(worth(&having, ReuseMode::On).await, [Worth::Cheap]);
+    // The same statement over other extents is one.
+    *setup.oracle.n_other_extents.lock() = 1;
+    assert_eq!(worth(&joined, ReuseMode::On).await, [Worth::Wanted]);
 }
 
 /// DataFusion builds a hash table over the smaller side of a join; it must know how large entries are.

@@ -20,15 +20,17 @@
 use std::sync::Arc;
 
 use datafusion::common::Result;
+use datafusion::config::ConfigOptions;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::aggregates::AggregateExec;
 use datafusion::physical_plan::union::UnionExec;
-use nectarine_catalog::Extent;
+use nectarine_catalog::{Extent, Fingerprint};
 
+use super::merging::{StatesPart, Whole};
 use super::rule::{Place, Rewrite};
 use super::segments::{Combine, combine, over};
-use super::{Hit, ReuseMode, Segment, SegmentLine, Verdict};
-use crate::canonical::{Exactness, Prefix, PrefixKind, PrefixNode, prefixes};
+use super::{Hit, Inquiry, ReuseContext, ReuseMode, Segment, SegmentLine, Verdict};
+use crate::canonical::{Exactness, Prefix, PrefixKind, PrefixNode, Salt, prefixes};
 use crate::node::CacheReadExec;
 use crate::segment::{Candidates, Lists, SegmentPlan, Term, Window, choose, draw, is_linear, term, window};
 
@@ -47,8 +49,13 @@ pub(super) struct ChosenWindow {
     reads: Vec<Segment>,
     /// What there is of the edge: entries of the program itself.
     edge_reads: Vec<Segment>,
-    /// What is computed, and the prefix that it is.
+    /// The inner extents that no entry has, in pieces, and the prefix that each is.
     computed: Vec<(Arc<dyn ExecutionPlan>, Prefix)>,
+    /// The same for the edge.
+    edge_computed: Option<(Arc<dyn ExecutionPlan>, Prefix)>,
+    /// Which scan it is about, and extents for all: the inner ones of that scan.
+    leaf: usize,
+    lists: Lists,
     pub(super) saved_us: u64,
     lines: Vec<SegmentLine>,
 }
@@ -79,19 +86,14 @@ impl Rewrite<'_> {
             lists[window.leaf] = Arc::clone(extents);
             lists
         };
-        let inner_states = |extents: &Arc<[Arc<Extent>]>| -> Result<Option<Arc<dyn ExecutionPlan>>> {
-            let Some(copy) = term(below, &of(extents), Some(window.leaf))? else { return Ok(None) };
-            let Some(weaker) = window.without_decided(&copy)? else { return Ok(None) };
-            Ok(Some(Arc::new(over(partial, weaker)?)))
-        };
-        let Some(whole) = inner_states(&window.inner)? else { return Ok(None) };
-        let encoded = prefixes(&whole, &self.context.built_ins, self.config, self.salt);
-        let (Ok(inner), [inner_below]) = (encoded.prefix, encoded.children.as_slice()) else { return Ok(None) };
-        if inner.kind != PrefixKind::States || inner.inputs.len() != today.len() {
+        let inner_states = |extents: &Arc<[Arc<Extent>]>| window_states(partial, below, &window, &of(extents));
+        let Some((inner, inner_below)) =
+            self.context.inner_program(partial, below, &window, &today, self.config, self.salt)?
+        else {
             return Ok(None);
-        }
+        };
         let (inner_plan, edge_plan) = (
-            self.known(&inner, &inner_below.plan, of(&window.inner), window.leaf),
+            self.known(&inner, &inner_below, of(&window.inner), window.leaf),
             match window.edge.is_empty() {
                 true => None,
                 false => self.known(prefix, below, of(&window.edge), window.leaf),
@@ -100,20 +102,22 @@ impl Rewrite<'_> {
         let saved_us = inner_plan.iter().chain(&edge_plan).map(|plan| plan.saved_us).sum();
         let missing = missing(inner_plan.as_ref(), &window.inner, window.leaf);
         let mut computed = vec![];
-        let n_pieces = n_pieces(&today, &window);
+        let n_pieces = n_pieces(&today, &window).min(self.context.branches_max).max(1);
         for piece in pieces(&missing, &window.inner, n_pieces) {
             let Some(states) = inner_states(&piece)? else { return Ok(None) };
             computed.push((states, inner.over(&of(&piece))));
         }
+        let mut edge_computed: Option<(Arc<dyn ExecutionPlan>, Prefix)> = None;
         if let Some(extents) = missing_edge(edge_plan.as_ref(), &window) {
             let Some(copy) = term(below, &of(&extents), Some(window.leaf))? else { return Ok(None) };
-            computed.push((Arc::new(over(partial, copy)?), prefix.over(&of(&extents))));
+            edge_computed = Some((Arc::new(over(partial, copy)?), prefix.over(&of(&extents))));
         }
         let (reads, edge_reads) = (reads(inner_plan), reads(edge_plan));
         let lines = match self.context.explains {
             true => {
-                let terms = computed.iter().map(|(_, prefix)| Term {
+                let terms = computed.iter().chain(&edge_computed).map(|(_, prefix)| Term {
                     lists: prefix.lists(),
+                    reads: prefix.lists(),
                     focus: window.leaf,
                     is_program: true,
                 });
@@ -122,14 +126,16 @@ impl Rewrite<'_> {
             }
             false => vec![],
         };
-        Ok(Some(ChosenWindow { inner, reads, edge_reads, computed, saved_us, lines }))
+        let (leaf, lists) = (window.leaf, of(&window.inner));
+        let chosen = ChosenWindow { inner, reads, edge_reads, computed, edge_computed, leaf, lists, saved_us, lines };
+        Ok(Some(chosen))
     }
 
     /// What entries have of a program, if it pays to read them and they lack nothing but extents of the window's scan.
     fn known(&self, prefix: &Prefix, plan: &Arc<dyn ExecutionPlan>, today: Lists, leaf: usize) -> Option<SegmentPlan> {
         let mut segments = self.context.oracle.segments(&prefix.program, true);
         segments.retain(|segment| !self.context.banned.contains(&segment.key));
-        let plan = choose(&Candidates { plan, today, segments })?;
+        let plan = choose(&Candidates { plan, today, segments, leaf: Some(leaf) })?;
         // The catalog says which extents an entry is about; its key was made of them.
         let is_so = |segment: &Segment| prefix.key_over(&segment.inputs) == Some(segment.key);
         let is_of_leaf = |term: &Term| term.focus == leaf && term.is_program;
@@ -144,33 +150,95 @@ impl Rewrite<'_> {
         chosen: ChosenWindow,
         place: Place,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        let ChosenWindow { inner, reads, edge_reads, computed, saved_us, lines } = chosen;
+        let ChosenWindow { inner, reads, edge_reads, computed, edge_computed, leaf, lists, saved_us, lines: drawn } =
+            chosen;
         let keeps = place.may_keep && self.context.mode == ReuseMode::On;
         let n_entries = reads.len() + edge_reads.len();
+        let n_terms = computed.len() + edge_computed.iter().len();
         let verdict = match n_entries {
             0 => self.verdict(node, Some(prefix)),
-            _ => Verdict::Segments { n_entries, n_terms: computed.len(), saved_us, combine: "merge groups" },
+            _ => Verdict::Segments { n_entries, n_terms, saved_us, combine: "merge groups" },
         };
         let reported = self.findings.report.len();
-        self.report(node, place.depth, verdict, keeps && !computed.is_empty());
+        self.report(node, place.depth, verdict, keeps && n_terms > 0);
         if let Some(report) = self.findings.report.get_mut(reported) {
-            report.segments = lines;
+            report.segments = drawn;
         }
-        let mut parts: Vec<Arc<dyn ExecutionPlan>> = vec![];
-        let all = reads.iter().map(|read| (read, inner.program));
-        for (Segment { key, found, .. }, program) in all.chain(edge_reads.iter().map(|read| (read, prefix.program))) {
-            self.findings.hits.push(Hit { key: *key, program, found: *found, is_root: false });
-            let (rows, bytes, cost_us) = (found.rows, found.bytes, found.cost_us);
-            parts.push(Arc::new(CacheReadExec::new(*key, program, rows, bytes, cost_us, node.plan.schema())));
+        let mut parts = vec![];
+        for read in &reads {
+            parts.push(StatesPart {
+                plan: self.read(read, inner.program, node),
+                extents: read.inputs.get(leaf).map(|list| list.to_vec()).unwrap_or_default(),
+                bytes: Some(read.found.bytes),
+                cost_us: read.found.cost_us,
+            });
         }
+        // Another window is another program: only what they share tells that somebody asked before.
+        let question = [(inner.key, inner.program)];
+        let asked = self.context.oracle.inquire(&question, self.context.counts).into_iter().next();
+        let is_asked = |inquiry: &Inquiry| self.context.policy.is_wanted(inquiry, place.parent_lookups);
+        let worth = place.worth(n_entries > 0 || self.has_grown || asked.as_ref().is_some_and(is_asked));
         for (plan, prefix) in computed {
-            parts.push(if keeps { self.kept(plan, prefix, 0) } else { plan });
+            let extents = prefix.inputs[leaf].extents.iter().map(|extent| extent.fingerprint).collect();
+            let plan = if keeps { self.kept(plan, prefix, 0, worth)? } else { plan };
+            parts.push(StatesPart { plan, extents, bytes: None, cost_us: 0 });
+        }
+        let mut parts: Vec<Arc<dyn ExecutionPlan>> = match node.plan.downcast_ref::<AggregateExec>().filter(|_| keeps) {
+            Some(partial) => self.merged(&Whole { partial, program: &inner, lists, leaf }, parts)?,
+            None => parts.into_iter().map(|part| part.plan).collect(),
+        };
+        for read in &edge_reads {
+            parts.push(self.read(read, prefix.program, node));
+        }
+        if let Some((plan, prefix)) = edge_computed {
+            parts.push(if keeps { self.kept(plan, prefix, 0, worth)? } else { plan });
         }
         match parts.len() {
             1 => Ok(parts.remove(0)),
             _ => UnionExec::try_new(parts),
         }
     }
+
+    /// Reads an entry of states in the place of a node.
+    fn read(&mut self, segment: &Segment, program: Fingerprint, node: &PrefixNode) -> Arc<dyn ExecutionPlan> {
+        let Segment { key, found, .. } = segment;
+        self.findings.hits.push(Hit { key: *key, program, found: *found, is_root: false });
+        let (rows, bytes, cost_us) = (found.rows, found.bytes, found.cost_us);
+        Arc::new(CacheReadExec::new(*key, program, rows, bytes, cost_us, node.plan.schema()))
+    }
+}
+
+impl ReuseContext {
+    /// The program that all inner extents share, and what lies below its groups.
+    pub(super) fn inner_program(
+        &self,
+        partial: &AggregateExec,
+        below: &Arc<dyn ExecutionPlan>,
+        window: &Window,
+        today: &Lists,
+        config: &ConfigOptions,
+        salt: &Salt,
+    ) -> Result<Option<(Prefix, Arc<dyn ExecutionPlan>)>> {
+        let mut lists = today.clone();
+        lists[window.leaf] = Arc::clone(&window.inner);
+        let Some(whole) = window_states(partial, below, window, &lists)? else { return Ok(None) };
+        let encoded = prefixes(&whole, &self.built_ins, config, salt);
+        let (Ok(inner), [inner_below]) = (encoded.prefix, encoded.children.as_slice()) else { return Ok(None) };
+        let is_known = inner.kind == PrefixKind::States && inner.inputs.len() == today.len();
+        Ok(is_known.then(|| (inner, Arc::clone(&inner_below.plan))))
+    }
+}
+
+/// The states over extents for which the window is decided.
+fn window_states(
+    partial: &AggregateExec,
+    below: &Arc<dyn ExecutionPlan>,
+    window: &Window,
+    lists: &Lists,
+) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+    let Some(copy) = term(below, lists, Some(window.leaf))? else { return Ok(None) };
+    let Some(weaker) = window.without_decided(&copy)? else { return Ok(None) };
+    Ok(Some(Arc::new(over(partial, weaker)?)))
 }
 
 fn reads(plan: Option<SegmentPlan>) -> Vec<Segment> {

@@ -21,6 +21,21 @@ use datafusion::physical_plan::union::UnionExec;
 use datafusion::physical_plan::unnest::UnnestExec;
 use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec};
 
+use crate::node::{DerivedTableExec, ExtentScanExec};
+
+/// A whole plan, new; `None` if it is not known how to make a part of it.
+fn copied(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+    if let Some(scan) = plan.downcast_ref::<ExtentScanExec>() {
+        return Ok(Some(Arc::new(scan.clone())));
+    }
+    let mut children = vec![];
+    for child in plan.children() {
+        let Some(child) = copied(child)? else { return Ok(None) };
+        children.push(child);
+    }
+    fresh(plan, children)
+}
+
 /// The same operator, new, over other inputs; `None` if it is not known how to make it.
 pub(super) fn fresh(
     node: &Arc<dyn ExecutionPlan>,
@@ -56,6 +71,10 @@ pub(super) fn fresh(
         || node.is::<BoundedWindowAggExec>();
     if is_stateless {
         return Arc::clone(node).replace_children(children, recompute).map(Some);
+    }
+    if let Some(derived) = node.downcast_ref::<DerivedTableExec>() {
+        let program = copied(derived.program())?;
+        return Ok(program.map(|program| Arc::new(derived.with_program(program)) as Arc<dyn ExecutionPlan>));
     }
     if node.is::<EmptyExec>() {
         return Ok(Some(Arc::new(EmptyExec::new(node.schema()))));

@@ -13,8 +13,8 @@ use sqlparser::parser::ParserError;
 use sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
 
 use super::position::{offset_of_location, offset_of_token};
-use super::statement::{Relation, ShowCreate, Statement};
-use super::{alter, copy, depth, keyword, view};
+use super::statement::Statement;
+use super::{alter, copy, depth, derived, keyword, named, view};
 use crate::{PlannerError, Result};
 
 /// How to read a statement.
@@ -81,15 +81,29 @@ impl Text<'_> {
         match self.keyword(0) {
             Keyword::COPY if copy::is_copy_from(self) => self.read(copy::copy_from).map(Statement::CopyFrom).map(Some),
             Keyword::ALTER => alter::alter(self),
+            Keyword::CREATE => named::create(self),
+            Keyword::SHOW => named::show_create(self),
+            Keyword::REFRESH => named::refresh(self).map(Some),
+            Keyword::DROP if named::is_drop_derived(self) => named::drop_derived(self).map(Some),
             Keyword::EXPLAIN if self.is_explain_reuse() => self.explain_reuse().map(Some),
-            _ => Ok(None),
+            _ => derived::derived(self),
         }
     }
 
     /// `EXPLAIN REUSE` and then a statement; `reuse` by itself is a name like any other.
     fn is_explain_reuse(&self) -> bool {
-        let is_reuse = |token: &TokenWithSpan| matches!(&token.token, Token::Word(word) if word.quote_style.is_none() && word.value.eq_ignore_ascii_case("reuse"));
-        self.words().nth(1).is_some_and(is_reuse)
+        self.is_word(1, "reuse")
+    }
+
+    /// Whose SQL it is.
+    pub(super) fn dialect(&self) -> &dyn ParserDialect {
+        self.dialect
+    }
+
+    /// Whether the n-th token is this word, without quotes.
+    pub(super) fn is_word(&self, n: usize, expected: &str) -> bool {
+        let is_it = |token: &TokenWithSpan| matches!(&token.token, Token::Word(word) if word.quote_style.is_none() && word.value.eq_ignore_ascii_case(expected));
+        self.words().nth(n).is_some_and(is_it)
     }
 
     fn explain_reuse(&self) -> Result<Statement> {
@@ -194,17 +208,12 @@ fn no_nested_explain(sql: &str, tokens: &[TokenWithSpan]) -> Result<()> {
 fn classify(text: &Text<'_>, statement: DFStatement) -> Result<Statement> {
     let DFStatement::Statement(statement) = statement else { return Ok(Statement::DataFusion(Box::new(statement))) };
     Ok(match *statement {
-        ast::Statement::CreateView(create) if view::is_plain(&create) => {
+        ast::Statement::CreateView(create) if view::is_plain(&create) && !create.materialized => {
             Statement::CreateView(Box::new(view::create_view(text, create)))
         }
         ast::Statement::CreateFunction(create) => Statement::CreateFunction(Box::new(create)),
         ast::Statement::DropFunction(drop) => Statement::DropFunction(drop),
-        ast::Statement::ShowCreate { obj_type: ast::ShowCreateObject::Table, obj_name } => {
-            Statement::ShowCreate(ShowCreate { relation: Relation::Table, name: obj_name })
-        }
-        ast::Statement::ShowCreate { obj_type: ast::ShowCreateObject::View, obj_name } => {
-            Statement::ShowCreate(ShowCreate { relation: Relation::View, name: obj_name })
-        }
+        drop @ ast::Statement::Drop { .. } => named::drop(drop),
         other => Statement::DataFusion(Box::new(DFStatement::Statement(Box::new(other)))),
     })
 }

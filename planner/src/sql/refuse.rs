@@ -24,21 +24,31 @@ pub use function::refuse_on_scalar_functions;
 
 use super::lex::{Piece, Pieces};
 use super::position::offset_of_span;
-use super::statement::Statement;
+use super::statement::{Statement, Subject};
 use crate::{PlannerError, Result};
 
 /// Fails for the first clause that would be ignored. `sql` is the text that `statement` was read from.
 pub fn refuse_ignored(statement: &Statement, sql: &str) -> Result<()> {
     let mut clauses = Clauses { n_queries_open: 0, into_allowed: false };
     let found = match statement {
-        Statement::DataFusion(statement) | Statement::ExplainReuse(statement) => clauses.datafusion(statement),
+        Statement::DataFusion(statement)
+        | Statement::ExplainReuse(statement)
+        | Statement::ExplainProvenance(Subject::Statement(statement))
+        | Statement::Verify(Subject::Statement(statement)) => clauses.datafusion(statement),
         Statement::CreateView(create) => create.query.visit(&mut clauses),
+        Statement::CreateDerived(create) => create.query.visit(&mut clauses),
         Statement::CreateFunction(create) => ddl::create_function(create),
-        Statement::DropFunction(drop) => ddl::drop_function(drop),
         Statement::CopyFrom(_)
+        | Statement::Refresh(_)
+        | Statement::PinDerived(_)
+        | Statement::DropFunction(_)
+        | Statement::Drop(_)
         | Statement::AlterTableRename(_)
         | Statement::AlterTableSetSchema(_)
-        | Statement::ShowCreate(_) => ControlFlow::Continue(()),
+        | Statement::ShowCreate(_)
+        | Statement::ExplainProvenance(_)
+        | Statement::Purge(_)
+        | Statement::Verify(_) => ControlFlow::Continue(()),
     };
     match found {
         ControlFlow::Continue(()) => Ok(()),

@@ -14,8 +14,16 @@ pub enum Statement {
     DataFusion(Box<DFStatement>),
     /// `COPY t FROM 'file'`.
     CopyFrom(CopyFrom),
-    /// `CREATE VIEW`.
+    /// `CREATE VIEW`, `CREATE MATERIALIZED VIEW`.
     CreateView(Box<CreateView>),
+    /// `CREATE DERIVED TABLE`.
+    CreateDerived(Box<CreateDerived>),
+    /// `REFRESH MATERIALIZED VIEW`.
+    Refresh(ObjectName),
+    /// `ALTER DERIVED TABLE .. SET PINNED`.
+    PinDerived(PinDerived),
+    /// `DROP TABLE`, `DROP VIEW`, `DROP MATERIALIZED VIEW`, `DROP DERIVED TABLE`.
+    Drop(Drop),
     /// `CREATE FUNCTION`. Keep the statement's text to read it again.
     CreateFunction(Box<ast::CreateFunction>),
     /// `DROP FUNCTION`.
@@ -24,10 +32,42 @@ pub enum Statement {
     AlterTableRename(AlterTableRename),
     /// `ALTER TABLE .. SET SCHEMA`, `ALTER VIEW .. SET SCHEMA`.
     AlterTableSetSchema(AlterTableSetSchema),
-    /// `SHOW CREATE TABLE`, `SHOW CREATE VIEW`.
+    /// `SHOW CREATE TABLE` and the like.
     ShowCreate(ShowCreate),
     /// `EXPLAIN REUSE statement`.
     ExplainReuse(Box<DFStatement>),
+    /// `EXPLAIN PROVENANCE statement | ENTRY 'fingerprint' | name | ALL`.
+    ExplainProvenance(Subject),
+    /// `PURGE DERIVED FROM table | 'table, file, glob or URL'`.
+    Purge(PurgeSource),
+    /// `VERIFY statement | ENTRY 'fingerprint' | name | ALL [SAMPLE n PERCENT]`.
+    Verify(Subject),
+}
+
+/// What a statement about results is about.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Subject {
+    /// The answer to a query, and all that it is made of.
+    Statement(Box<DFStatement>),
+    /// One cached result, by the beginning of its fingerprint.
+    Entry(String),
+    /// A share of all cached results, in percent.
+    All(Percent),
+}
+
+/// A share, in percent.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Percent(pub f64);
+
+impl Eq for Subject {}
+
+/// What derived data comes from.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum PurgeSource {
+    /// A table.
+    Table(ObjectName),
+    /// A table, a file, a folder, a glob or a URL, in quotes.
+    Text(String),
 }
 
 /// What a name in a statement stands for.
@@ -37,6 +77,22 @@ pub enum Relation {
     Table,
     /// `VIEW`
     View,
+    /// `MATERIALIZED VIEW`
+    MaterializedView,
+    /// `DERIVED TABLE`
+    DerivedTable,
+}
+
+impl Relation {
+    /// As it is written in statements.
+    pub fn keywords(self) -> &'static str {
+        match self {
+            Self::Table => "TABLE",
+            Self::View => "VIEW",
+            Self::MaterializedView => "MATERIALIZED VIEW",
+            Self::DerivedTable => "DERIVED TABLE",
+        }
+    }
 }
 
 /// `COPY table [(columns)] FROM 'source' [STORED AS format] [options]`
@@ -72,6 +128,51 @@ pub struct CreateView {
     pub if_not_exists: bool,
     /// Gone with the session.
     pub temporary: bool,
+    /// Whether its result is kept.
+    pub materialized: bool,
+    /// Whether that is made at once.
+    pub with_data: bool,
+}
+
+/// `CREATE [OR REPLACE] DERIVED TABLE [IF NOT EXISTS] name [(columns)] AS query [WITH [NO] DATA]`
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CreateDerived {
+    /// The table.
+    pub name: ObjectName,
+    /// Names for the query's columns; empty to keep them.
+    pub columns: Vec<Ident>,
+    /// To plan it.
+    pub query: Box<ast::Query>,
+    /// The query as it was written: what is kept.
+    pub query_text: String,
+    /// Replaces a derived table of the same name.
+    pub or_replace: bool,
+    /// Keeps a table of the same name.
+    pub if_not_exists: bool,
+    /// Whether its rows are made at once.
+    pub with_data: bool,
+}
+
+/// `ALTER DERIVED TABLE [IF EXISTS] name SET PINNED`
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PinDerived {
+    /// The table.
+    pub name: ObjectName,
+    /// No error if it is not there.
+    pub if_exists: bool,
+}
+
+/// `DROP TABLE|VIEW|MATERIALIZED VIEW|DERIVED TABLE [IF EXISTS] name, .. [CASCADE | RESTRICT]`
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Drop {
+    /// What they were called in the statement.
+    pub relation: Relation,
+    /// Which ones: all or none.
+    pub names: Vec<ObjectName>,
+    /// No error if one is not there.
+    pub if_exists: bool,
+    /// Whether what depends on them goes as well.
+    pub cascade: bool,
 }
 
 /// `ALTER TABLE|VIEW [IF EXISTS] name RENAME TO new_name`
@@ -100,7 +201,7 @@ pub struct AlterTableSetSchema {
     pub if_exists: bool,
 }
 
-/// `SHOW CREATE TABLE|VIEW name`
+/// `SHOW CREATE TABLE|VIEW|MATERIALIZED VIEW|DERIVED TABLE name`
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ShowCreate {
     /// What it was called in the statement.
@@ -112,7 +213,13 @@ pub struct ShowCreate {
 impl Statement {
     /// The statement of sqlparser inside, looking through `EXPLAIN`.
     pub(super) fn sql(&self) -> Option<&ast::Statement> {
-        let (Self::DataFusion(statement) | Self::ExplainReuse(statement)) = self else { return None };
+        let (Self::DataFusion(statement)
+        | Self::ExplainReuse(statement)
+        | Self::ExplainProvenance(Subject::Statement(statement))
+        | Self::Verify(Subject::Statement(statement))) = self
+        else {
+            return None;
+        };
         let mut statement = statement.as_ref();
         loop {
             match statement {

@@ -1,4 +1,4 @@
-//! `CREATE VIEW`, with the text of its query.
+//! `CREATE VIEW`, materialized or not, with the text of its query.
 
 use sqlparser::ast::{self, CreateTableOptions};
 use sqlparser::keywords::Keyword;
@@ -14,7 +14,7 @@ pub(super) fn is_plain(create: &ast::CreateView) -> bool {
     let ast::CreateView {
         or_alter,
         or_replace: _,
-        materialized,
+        materialized: _,
         secure,
         name: _,
         name_before_not_exists: _,
@@ -31,7 +31,6 @@ pub(super) fn is_plain(create: &ast::CreateView) -> bool {
         params,
     } = create;
     !or_alter
-        && !materialized
         && !secure
         && columns.iter().all(|column| column.data_type.is_none() && column.options.is_none())
         && *options == CreateTableOptions::None
@@ -54,11 +53,13 @@ pub(super) fn create_view(text: &Text<'_>, create: ast::CreateView) -> CreateVie
         or_replace: create.or_replace,
         if_not_exists: create.if_not_exists,
         temporary: create.temporary,
+        materialized: false,
+        with_data: true,
     }
 }
 
 /// What follows the first `AS` outside of parentheses, up to the last token.
-fn query_text(text: &Text<'_>) -> Option<String> {
+pub(super) fn query_text(text: &Text<'_>) -> Option<String> {
     let mut depth = 0_usize;
     let mut words = text.words();
     words.find(|token| {

@@ -145,6 +145,7 @@ impl Harness {
             self.prepare(mode).await;
             let outcome = self.outcome(mode, sql).await;
             self.count("runs");
+            self.count(&format!("runs in mode {mode:?}"));
             self.judge(sql, mode, &reference, &outcome, &mut determined).await;
         }
         if !determined {
@@ -161,6 +162,7 @@ impl Harness {
         for mode in [Mode::Cold, Mode::Hit, Mode::Partitions(7), Mode::SecondEngine, Mode::ReadOnly] {
             let outcome = self.outcome(mode, sql).await;
             self.count("runs");
+            self.count(&format!("runs in mode {mode:?}"));
             let is_right = outcome.as_ref().is_ok_and(|rows| rows.len() == n.min(all.len()) && rows.is_part_of(all));
             if !is_right && !self.is_undetermined(whole, &reference).await {
                 self.differs(sql, &format!("{mode:?}"), "not rows of the whole", &reference, &outcome);

@@ -3,35 +3,11 @@
 use std::process::Command;
 
 use nectarine_tests::program::{Program, binary, clean, finish};
+#[cfg(target_os = "linux")]
+use nectarine_tests::small_disk::on_small_disk;
 
 /// More than the small disks below, however well it is packed.
 const LARGE: &str = "INSERT INTO t SELECT value, CAST(uuid() AS TEXT) FROM generate_series(1, 2000000)";
-
-/// A disk of its own for a script of the shell, which finds it as `$DISK` and the program as `$NECTARINE`.
-/// `None` where the system does not let us.
-#[cfg(target_os = "linux")]
-fn on_small_disk(megabytes: u32, script: &str) -> Option<String> {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let script = format!(
-        "mount -t tmpfs -o size={megabytes}m tmpfs \"$DISK\" 2>/dev/null || exit 77
-         run() {{ \"$NECTARINE\" --home \"$DISK/home\" --format csv --no-header \"$@\" 2>&1; echo \"exit $?\"; }}
-         {script}"
-    );
-    let mut command = Command::new("unshare");
-    command.args(["--user", "--map-root-user", "--mount", "sh", "-c", &script]);
-    command.env("DISK", folder.path()).env("NECTARINE", binary());
-    clean(&mut command);
-    // Neither the tool nor the right to use it is everywhere.
-    let probe = Command::new("unshare").args(["--user", "--map-root-user", "--mount", "true"]).output();
-    if !probe.is_ok_and(|probe| probe.status.success()) {
-        return None;
-    }
-    let ran = finish(command, b"");
-    (ran.status.code() != Some(77)).then(|| {
-        assert!(ran.status.success(), "{ran:?}");
-        ran.stdout
-    })
-}
 
 #[cfg(target_os = "linux")]
 #[test]

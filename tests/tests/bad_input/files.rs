@@ -50,7 +50,9 @@ async fn empty_folder() {
     db.script(
         r#"
         SELECT * FROM '{dir}/empty/';
-        !! no files match "{dir}/empty/"
+        !! no files match "{dir}/empty/": the folder is empty
+        SELECT * FROM '{dir}/others/';
+        !! no files match "{dir}/others/": no file in the folder has an ending that tells its format
         SELECT * FROM '{dir}/empty/*.parquet';
         !! no files match "{dir}/empty/*.parquet"
         CREATE EXTERNAL TABLE x STORED AS PARQUET LOCATION '{dir}/empty/';

@@ -93,6 +93,31 @@ async fn a_small_sort(db: &nectarine_tests::db::Db) {
     assert_eq!(db.ok(sort).await, "100000");
 }
 
+/// Threads that spill rows to each other at the same time must not come to wait for each other.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn threads_that_spill_to_each_other_come_to_an_end() {
+    let db = db_with(&[
+        ("nectarine.memory_limit", "5MB"),
+        ("nectarine.reuse", "off"),
+        ("datafusion.execution.target_partitions", "2"),
+        ("datafusion.execution.batch_size", "256"),
+    ])
+    .await;
+    for attempt in 0..3 {
+        let count = db.run(
+            "SELECT sum(n), count(*) FROM (SELECT g, count(DISTINCT id) AS n \
+             FROM (SELECT value % 2000 AS g, md5(CAST(value AS TEXT)) AS id FROM generate_series(1, 100000)) GROUP BY g)",
+        );
+        let count = tokio::time::timeout(std::time::Duration::from_secs(180), count).await;
+        match count.unwrap_or_else(|_| panic!("attempt {attempt} does not end")) {
+            Ok(rows) => assert_eq!(rows, "100000|2000"),
+            Err(error) => assert!(error.starts_with("Resources:"), "{error}"),
+        }
+    }
+    let error = db.err("SET datafusion.execution.max_spill_file_size_bytes = 134217728").await;
+    assert!(error.contains("is always 1"), "{error}");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn spills_have_a_bound() {
     let db = db_with(&[("nectarine.memory_limit", "20MB"), ("nectarine.spill_limit", "2MB")]).await;

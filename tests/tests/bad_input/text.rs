@@ -394,7 +394,12 @@ async fn unknown_settings_and_bad_values() {
         RESET nectarine.memory_limt;
         !! did you mean "nectarine.memory_limit"?
         SHOW nectarine.memory_limt;
-        !! memory_limt
+        !! unknown setting "nectarine.memory_limt"
+        !! did you mean "nectarine.memory_limit"?
+        SHOW datafusion.execution.batch_siz;
+        !! did you mean "datafusion.execution.batch_size"?
+        SHOW datafusion.execution.batch_size;
+        -> datafusion.execution.batch_size|8192
         SELECT value FROM system.settings WHERE name = 'datafusion.execution.batch_size';
         -> 8192
         "#,

@@ -36,7 +36,7 @@ async fn schemas() {
         CREATE TABLE system.t (a INT);
         !! system
         DROP SCHEMA s;
-        !! schema "s" is not empty
+        !! schema "s" is not empty: it holds 1 table
         DROP SCHEMA s CASCADE;
         -> DROP SCHEMA
         SELECT * FROM s.t;

@@ -47,6 +47,17 @@ async fn columns() {
             "query_id|Utf8, prefix|Utf8, outcome|Utf8, reason|Utf8, detail|Utf8, node|Utf8, program|Utf8, asked_at|{time}"
         )
     );
+    assert_eq!(
+        columns("programs").await,
+        format!(
+            "program|Utf8, sql|Utf8, engine_version|Utf8, first_run_at|{time}, last_run_at|{time}, runs|Int64, inputs|Utf8, \
+             views|Utf8, functions|Utf8, settings|Utf8, default_schema|Utf8, bytes_stored|Int64, source|Utf8"
+        )
+    );
+    assert_eq!(
+        columns("provenance").await,
+        "derived|Utf8, input|Utf8, input_kind|Utf8, role|Utf8, byte_start|Int64, byte_end|Int64, extent|Utf8"
+    );
     assert_eq!(columns("settings").await, "name|Utf8, value|Utf8, default|Utf8, source|Utf8, description|Utf8");
     assert_eq!(columns("functions").await, format!("name|Utf8, definition|Utf8, created_at|{time}"));
 }

@@ -274,8 +274,6 @@ async fn drop_variants() {
         DROP VIEW IF EXISTS nope;
         -> DROP VIEW
         -> notice: "nope" does not exist, skipping
-        DROP TABLE t CASCADE;
-        !! CASCADE
         DROP TABLE system.tables;
         !! system
         DROP TABLE t;

@@ -2,8 +2,12 @@
 
 use std::sync::Arc;
 
+use arrow::datatypes::{DataType, Field, Schema};
+
 use super::{MemoryStore, MetadataStore, SqliteStore, table};
-use crate::cache::{CacheChange, CacheEntry, EntryKind, EntryPart, LookupCount, ProgramRecord, UseCount};
+use crate::cache::{
+    CacheChange, CacheEntry, EntryKind, EntryPart, LookupCount, ProgramRecord, RelativeRecord, UseCount,
+};
 use crate::store::Versions;
 use crate::{EntrySummary, Fingerprint};
 
@@ -23,6 +27,7 @@ conformance! {
     neighbours_share_an_input_or_are_young
     uses_are_added_up
     lookups_are_added_up_and_bounded
+    relatives_are_kept_once_and_bounded
     versions_do_not_disturb_each_other
     many_entries_with_many_parts
 }
@@ -366,13 +371,42 @@ async fn lookups_are_added_up_and_bounded(store: &dyn MetadataStore) {
     assert_eq!(lookups(store).await.len(), 10);
 }
 
+async fn relatives_are_kept_once_and_bounded(store: &dyn MetadataStore) {
+    let relative = |number: u64, family: u64| RelativeRecord {
+        program: key(number),
+        family: key(family),
+        columns: Arc::from([key(1), key(2)]),
+        schema: Arc::new(Schema::new(vec![
+            Field::new("k", DataType::Utf8View, false),
+            Field::new("ü", DataType::Decimal128(38, 4), true),
+        ])),
+    };
+    let before = cache_version(store).await;
+    assert_eq!(store.relatives(0, 10).await.expect("an answer"), (0, vec![]));
+    store.save_relatives(&[relative(1, 7), relative(2, 7)], 100).await.expect("saved");
+    let (seen, all) = store.relatives(0, 10).await.expect("an answer");
+    assert_eq!(all, [relative(1, 7), relative(2, 7)]);
+    // Once, and what comes later is told by itself.
+    store.save_relatives(&[relative(2, 8), relative(3, 7)], 100).await.expect("saved");
+    let (last, new) = store.relatives(seen, 10).await.expect("an answer");
+    assert_eq!(new, [relative(3, 7)]);
+    assert_eq!(store.relatives(last, 10).await.expect("an answer"), (last, vec![]));
+    assert_eq!(store.relatives(0, 2).await.expect("an answer").1, [relative(2, 7), relative(3, 7)], "the youngest");
+    // Many, of which few stay.
+    let many: Vec<_> = (100..700).map(|number| relative(number, 9)).collect();
+    store.save_relatives(&many, 50).await.expect("saved");
+    let (_, kept) = store.relatives(0, 1000).await.expect("an answer");
+    assert_eq!(kept, many[550..]);
+    assert_eq!(cache_version(store).await, before, "nothing that an index has to know");
+}
+
 async fn versions_do_not_disturb_each_other(store: &dyn MetadataStore) {
     let before = store.versions().await.expect("versions");
     add(store, &[1]).await;
     let after = store.versions().await.expect("versions");
-    assert_eq!(after, Versions { catalog: before.catalog, cache: before.cache + 1 });
+    assert_eq!(after, Versions { catalog: before.catalog, cache: before.cache + 1, ..before });
     store.create_table(&table("t"), &[], false).await.expect("a table");
     let last = store.versions().await.expect("versions");
-    assert_eq!(last, Versions { catalog: before.catalog + 1, cache: after.cache });
+    assert_eq!(last, Versions { catalog: before.catalog + 1, cache: after.cache, ..before });
     assert_eq!(last.catalog, store.catalog_version().await.expect("a version"));
 }

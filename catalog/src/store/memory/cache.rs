@@ -1,14 +1,19 @@
 //! The view cache's records in memory; the twin of `sqlite/cache`.
 
+mod provenance;
+mod space;
+
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::sync::Arc;
 
+use self::provenance::Places;
+use self::space::Space;
 use crate::Fingerprint;
 use crate::cache::{
-    AddedEntries, CacheChange, CacheChanges, CacheEntry, DroppedEntries, EntrySummary, LookupCount, ProgramRecord,
-    UseCount,
+    AddedEntries, CacheChange, CacheChanges, CacheEntry, DroppedEntries, EntryLineage, EntrySummary, LookupCount,
+    ProgramRecord, RelativeRecord, StoredProgram, UseCount,
 };
 
 #[derive(Debug)]
@@ -19,8 +24,17 @@ pub(super) struct Cache {
     entries: BTreeMap<Fingerprint, Record>,
     dropped: BTreeMap<Fingerprint, i64>,
     lookups: BTreeMap<Fingerprint, LookupCount>,
+    /// By an id that grows in the order of adding.
+    relatives: BTreeMap<i64, RelativeRecord>,
     /// How many entries were ever added.
     n_added: u64,
+    /// How many purges there were.
+    purges: i64,
+    /// By the names of their sources.
+    sources: BTreeMap<Fingerprint, StoredProgram>,
+    /// Of lists that entries have.
+    places: BTreeMap<Arc<[Fingerprint]>, Places>,
+    space: Space,
 }
 
 #[derive(Debug)]
@@ -30,6 +44,8 @@ struct Record {
     entry: CacheEntry,
     summary: EntrySummary,
     version: i64,
+    source: Option<Fingerprint>,
+    lineage: Option<EntryLineage>,
 }
 
 impl Default for Cache {
@@ -41,7 +57,12 @@ impl Default for Cache {
             entries: BTreeMap::new(),
             dropped: BTreeMap::new(),
             lookups: BTreeMap::new(),
+            relatives: BTreeMap::new(),
             n_added: 0,
+            purges: 0,
+            sources: BTreeMap::new(),
+            places: BTreeMap::new(),
+            space: Space::default(),
         }
     }
 }
@@ -49,6 +70,10 @@ impl Default for Cache {
 impl Cache {
     pub(super) fn version(&self) -> i64 {
         self.version
+    }
+
+    pub(super) fn purges(&self) -> i64 {
+        self.purges
     }
 
     pub(super) fn changes(&self, since: Option<i64>, visit: &mut (dyn FnMut(CacheChange) + Send)) -> CacheChanges {
@@ -66,7 +91,7 @@ impl Cache {
         CacheChanges { version: self.version, n_damaged: 0 }
     }
 
-    pub(super) fn add(&mut self, entries: &[(CacheEntry, ProgramRecord)]) -> AddedEntries {
+    fn add(&mut self, entries: &[(CacheEntry, ProgramRecord)]) -> AddedEntries {
         let version = self.version + 1;
         let mut added = Vec::with_capacity(entries.len());
         for (entry, program) in entries {
@@ -78,9 +103,11 @@ impl Cache {
                     *known = program.clone();
                 }
                 self.dropped.remove(&entry.key);
+                self.space.remade(entry);
                 let id = self.n_added;
                 self.n_added += 1;
-                self.entries.insert(entry.key, Record { id, entry: entry.clone(), summary: entry.summary(), version });
+                let (entry, summary) = (entry.clone(), entry.summary());
+                self.entries.insert(entry.key, Record { id, entry, summary, version, source: None, lineage: None });
                 self.version = version;
             }
         }
@@ -106,6 +133,7 @@ impl Cache {
             self.dropped.retain(|_, version| *version > *too_old);
             self.forgotten_to = *too_old;
         }
+        self.forget_places();
         let version = (!dropped.is_empty()).then_some(version);
         DroppedEntries { version, keys: dropped, parts: parts.into_values().collect() }
     }
@@ -177,6 +205,26 @@ impl Cache {
 
     pub(super) fn lookups(&self, visit: &mut (dyn FnMut(LookupCount) + Send)) {
         self.lookups.values().copied().for_each(visit);
+    }
+
+    pub(super) fn save_relatives(&mut self, relatives: &[RelativeRecord], keep: usize) {
+        let mut next_id = self.relatives.last_key_value().map_or(1, |(id, _)| id + 1);
+        for relative in relatives {
+            let is_there = self.relatives.values().any(|known| known.program == relative.program);
+            if !is_there {
+                self.relatives.insert(next_id, relative.clone());
+            }
+            next_id += 1;
+        }
+        let oldest = next_id.saturating_sub(i64::try_from(keep).unwrap_or(i64::MAX));
+        self.relatives.retain(|id, _| *id >= oldest);
+    }
+
+    pub(super) fn relatives(&self, after: i64, limit: usize) -> (i64, Vec<RelativeRecord>) {
+        let mut young: Vec<_> = self.relatives.range(after.saturating_add(1)..).rev().take(limit).collect();
+        young.reverse();
+        let last = young.last().map_or(after, |(id, _)| **id);
+        (last, young.into_iter().map(|(_, relative)| relative.clone()).collect())
     }
 
     /// Where all entries' files are.

@@ -8,6 +8,15 @@
 //!   read      whole entries and programs
 //!   near      entries that a query may be like
 //!   counts    uses and look-ups
+//!   relatives programs by the rows they give
+//!   sources   programs that ran, for ever
+//!   places    where the extents of lists are
+//!   origins   what an entry was made of, written
+//!   provenance  the same, read
+//!   dependants  the other way round: what was made of something; purging it
+//!   space     leases, and room that is set aside
+//!   evictions what was evicted, and what it took to make it again
+//!   sweep     what the collector asks
 //! ```
 //!
 //! Every transaction that writes takes its version from `cache_state` first. SQLite lets one writer in anyway; on
@@ -17,24 +26,40 @@
 mod add;
 mod changes;
 mod counts;
+mod dependants;
 mod drop;
+mod evictions;
 mod near;
+mod origins;
+mod places;
+mod provenance;
 mod read;
+mod relatives;
+mod sources;
+mod space;
 mod summary;
+mod sweep;
 
 use sqlx::sqlite::SqliteConnection;
 use sqlx::{Encode, QueryBuilder, Sqlite, Type};
 
-pub(super) use self::add::add;
+pub(super) use self::add::publish;
 pub(super) use self::changes::changes;
 pub(super) use self::counts::{lookups, save_counts};
+pub(super) use self::dependants::{dependants, purge};
 pub(super) use self::drop::drop;
+pub(super) use self::evictions::{eviction_totals, evictions};
 pub(super) use self::near::neighbours;
+pub(super) use self::provenance::provenance;
 pub(super) use self::read::{entry, files_referenced, page, program};
+pub(super) use self::relatives::{relatives, save_relatives};
+pub(super) use self::sources::{program_source, program_sources, save_program_runs};
+pub(super) use self::space::{drop_lease, leases, reserve, save_lease};
+pub(super) use self::sweep::{drop_inputs, locations, unused_inputs};
 use super::fault::Fault;
 use crate::Fingerprint;
 
-/// Rows or keys per statement; with at most six values each far below what SQLite and PostgreSQL let one statement bind.
+/// Rows or keys per statement; with at most nine values each far below what SQLite and PostgreSQL let one statement bind.
 const BATCH: usize = 256;
 
 /// Whether a statement for so many rows comes again, so that it is worth keeping prepared.

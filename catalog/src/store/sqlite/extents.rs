@@ -128,6 +128,9 @@ fn encode_partition_values(values: &[Option<Arc<str>>]) -> String {
 }
 
 fn decode_partition_values(text: &str) -> Result<Arc<[Option<Arc<str>>]>, serde_json::Error> {
+    if text == "[]" {
+        return Ok(Arc::from([]));
+    }
     let values: Vec<Option<String>> = serde_json::from_str(text)?;
     Ok(values.into_iter().map(|value| value.map(Into::into)).collect())
 }

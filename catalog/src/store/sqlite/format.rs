@@ -24,6 +24,10 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0004_process.sql"),
     include_str!("../migrations/0005_lookups.sql"),
     include_str!("../migrations/0006_extents_reused.sql"),
+    include_str!("../migrations/0007_relatives.sql"),
+    include_str!("../migrations/0008_space.sql"),
+    include_str!("../migrations/0009_provenance.sql"),
+    include_str!("../migrations/0010_named.sql"),
 ];
 
 /// The newest version this build knows.

@@ -5,7 +5,8 @@ use sqlx::sqlite::SqliteRow;
 
 use super::fault::Fault;
 use super::lane::Lane;
-use crate::{CatalogError, Function};
+use super::tables;
+use crate::{CatalogError, Function, TableDef, named};
 
 pub(super) async fn list(lane: &mut Lane) -> Result<Vec<Function>, Fault> {
     let select = sqlx::query("SELECT name, definition, created_at FROM functions");
@@ -29,13 +30,21 @@ pub(super) async fn create(lane: &mut Lane, function: &Function, replace: bool) 
     Ok(change.commit().await?)
 }
 
-pub(super) async fn drop(lane: &mut Lane, name: &str) -> Result<(), Fault> {
+pub(super) async fn drop(lane: &mut Lane, name: &str, cascade: bool) -> Result<Vec<TableDef>, Fault> {
     let mut change = lane.change().await?;
     let delete = sqlx::query("DELETE FROM functions WHERE name = $1").bind(name);
     if delete.execute(&mut *change).await?.rows_affected() == 0 {
         return Err(CatalogError::NotFound { what: "function", name: name.to_owned() }.into());
     }
-    Ok(change.commit().await?)
+    let tables = tables::all(&mut change).await?;
+    let callers = named::callers(&tables, name);
+    if !cascade && !callers.is_empty() {
+        return Err(named::refused_function(name, &tables, &callers).into());
+    }
+    let all = named::with_dependants(&tables, &callers);
+    let dropped = tables::delete_all(&mut change, tables, &all).await?;
+    change.commit().await?;
+    Ok(dropped)
 }
 
 fn read(row: SqliteRow) -> Result<Function, sqlx::Error> {

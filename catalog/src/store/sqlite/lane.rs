@@ -12,8 +12,9 @@ use sqlx::{ConnectOptions, Connection, Sqlite, Transaction};
 use super::fault::Fault;
 use crate::store::Versions;
 
-/// Rows the driver's thread may be ahead of us. Its default of 50 makes the two threads wake each other all the time.
-const ROWS_AHEAD: usize = 4096;
+/// Rows the driver's thread may be ahead of us. Its default of 50 makes the two threads wake each other all the time; many
+/// more would be megabytes, which the C library's allocator keeps.
+const ROWS_AHEAD: usize = 512;
 
 /// How every connection to `path` is made; nothing here writes to the file.
 pub(super) fn options(path: &Path, busy_timeout: Duration) -> SqliteConnectOptions {
@@ -64,10 +65,11 @@ impl Lane {
     }
 
     pub(super) async fn versions(&mut self) -> Result<Versions, Fault> {
-        let versions =
-            sqlx::query_as("SELECT catalog_state.version, cache_state.version FROM catalog_state, cache_state");
-        let (catalog, cache): (i64, i64) = versions.fetch_one(self.read()?).await?;
-        Ok(Versions { catalog, cache })
+        let versions = sqlx::query_as(
+            "SELECT catalog_state.version, cache_state.version, cache_state.purges FROM catalog_state, cache_state",
+        );
+        let (catalog, cache, purges): (i64, i64, i64) = versions.fetch_one(self.read()?).await?;
+        Ok(Versions { catalog, cache, purges })
     }
 
     /// Starts a change of the catalog: durable, and the catalog's version grows with it.

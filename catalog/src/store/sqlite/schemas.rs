@@ -6,7 +6,7 @@ use super::fault::Fault;
 use super::lane::Lane;
 use super::tables;
 use crate::store::no_such_schema;
-use crate::{CatalogError, TableDef};
+use crate::{CatalogError, TableDef, TableId, named};
 
 pub(super) async fn list(lane: &mut Lane) -> Result<Vec<String>, Fault> {
     let mut names: Vec<String> = sqlx::query_scalar("SELECT name FROM schemas").fetch_all(lane.read()?).await?;
@@ -27,11 +27,13 @@ pub(super) async fn create(lane: &mut Lane, name: &str) -> Result<(), Fault> {
 pub(super) async fn drop(lane: &mut Lane, name: &str, cascade: bool) -> Result<Vec<TableDef>, Fault> {
     let mut change = lane.change().await?;
     require(&mut change, name).await?;
-    let dropped = tables::in_schema(&mut change, name).await?;
-    if !dropped.is_empty() && !cascade {
-        return Err(CatalogError::SchemaNotEmpty { name: name.to_owned(), n_tables: dropped.len() }.into());
+    let tables = tables::all(&mut change).await?;
+    let inside: Vec<TableId> = tables.iter().filter(|table| table.name.schema == name).map(|table| table.id).collect();
+    if !inside.is_empty() && !cascade {
+        return Err(CatalogError::SchemaNotEmpty { name: name.to_owned(), n_tables: inside.len() }.into());
     }
-    sqlx::query("DELETE FROM tables WHERE schema_name = $1").bind(name).execute(&mut *change).await?;
+    let all = named::dropped_with(&tables, &inside, cascade)?;
+    let dropped = tables::delete_all(&mut change, tables, &all).await?;
     sqlx::query("DELETE FROM schemas WHERE name = $1").bind(name).execute(&mut *change).await?;
     change.commit().await?;
     Ok(dropped)

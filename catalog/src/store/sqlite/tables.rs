@@ -1,10 +1,7 @@
 //! Tables and views: a row each, the schema as Arrow IPC, the rest of the definition as JSON.
 
-use std::sync::Arc;
+use std::collections::BTreeSet;
 
-use arrow::datatypes::{Schema, SchemaRef};
-use arrow_ipc::convert::{IpcSchemaEncoder, fb_to_schema};
-use arrow_ipc::writer::DictionaryTracker;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sqlx::Row;
@@ -13,8 +10,9 @@ use sqlx::sqlite::{SqliteConnection, SqliteRow};
 use super::fault::Fault;
 use super::lane::Lane;
 use super::{extents, schemas};
+pub(super) use crate::named::{decode_schema, encode_schema};
 use crate::store::{no_such_table, table_exists};
-use crate::{Extent, TableDef, TableId, TableName};
+use crate::{Extent, TableDef, TableId, TableKind, TableName, named};
 
 /// A query for the columns that [`read`] expects, in its order.
 macro_rules! select {
@@ -32,9 +30,22 @@ pub(super) async fn list(lane: &mut Lane) -> Result<Vec<TableDef>, Fault> {
     sorted(select!("").fetch_all(lane.read()?).await?)
 }
 
-/// The tables of a schema, sorted by name.
-pub(super) async fn in_schema(connection: &mut SqliteConnection, schema: &str) -> Result<Vec<TableDef>, Fault> {
-    sorted(select!("WHERE schema_name = $1").bind(schema).fetch_all(connection).await?)
+/// All tables, inside of a change.
+pub(super) async fn all(connection: &mut SqliteConnection) -> Result<Vec<TableDef>, Fault> {
+    sorted(select!("").fetch_all(connection).await?)
+}
+
+/// Deletes those of `tables` that are named, and returns them.
+pub(super) async fn delete_all(
+    connection: &mut SqliteConnection,
+    tables: Vec<TableDef>,
+    ids: &BTreeSet<TableId>,
+) -> Result<Vec<TableDef>, Fault> {
+    let dropped: Vec<TableDef> = tables.into_iter().filter(|table| ids.contains(&table.id)).collect();
+    for table in &dropped {
+        delete(connection, table.id).await?;
+    }
+    Ok(dropped)
 }
 
 pub(super) async fn create(
@@ -46,10 +57,17 @@ pub(super) async fn create(
     let mut change = lane.change().await?;
     schemas::require(&mut change, &table.name.schema).await?;
     let replaced = find(&mut change, &table.name).await?;
-    if let Some(old) = &replaced {
-        if !replace {
-            return Err(table_exists(&table.name).into());
+    if replaced.is_some() && !replace {
+        return Err(table_exists(&table.name).into());
+    }
+    if replaced.is_some() || matches!(table.kind, TableKind::MaterializedView(_) | TableKind::Derived(_)) {
+        let tables = all(&mut change).await?;
+        if let Some(old) = &replaced {
+            named::may_replace(&tables, old, table.id)?;
         }
+        named::stands(&tables, table)?;
+    }
+    if let Some(old) = &replaced {
         delete(&mut change, old.id).await?;
     }
     insert(&mut change, table).await?;
@@ -58,11 +76,16 @@ pub(super) async fn create(
     Ok(replaced)
 }
 
-pub(super) async fn drop(lane: &mut Lane, id: TableId) -> Result<(), Fault> {
+pub(super) async fn drop(lane: &mut Lane, ids: &[TableId], cascade: bool) -> Result<Vec<TableDef>, Fault> {
     let mut change = lane.change().await?;
-    require(&mut change, id).await?;
-    delete(&mut change, id).await?;
-    Ok(change.commit().await?)
+    for id in ids {
+        require(&mut change, *id).await?;
+    }
+    let tables = all(&mut change).await?;
+    let ids = named::dropped_with(&tables, ids, cascade)?;
+    let dropped = delete_all(&mut change, tables, &ids).await?;
+    change.commit().await?;
+    Ok(dropped)
 }
 
 pub(super) async fn rename(lane: &mut Lane, id: TableId, name: &TableName) -> Result<(), Fault> {
@@ -71,6 +94,10 @@ pub(super) async fn rename(lane: &mut Lane, id: TableId, name: &TableName) -> Re
     schemas::require(&mut change, &name.schema).await?;
     if find(&mut change, name).await?.is_some_and(|other| other.id != id) {
         return Err(table_exists(name).into());
+    }
+    let tables = all(&mut change).await?;
+    if let Some(table) = tables.iter().find(|table| table.id == id && table.name != *name) {
+        named::may_rename(&tables, table)?;
     }
     sqlx::query("UPDATE tables SET schema_name = $1, table_name = $2 WHERE id = $3")
         .bind(&name.schema)
@@ -140,23 +167,6 @@ fn read(row: &SqliteRow) -> Result<TableDef, Fault> {
         created_at: row.try_get(9)?,
         name,
     })
-}
-
-/// The schema as a bare IPC flatbuffer: every type, nullability and all metadata survive.
-fn encode_schema(schema: &Schema) -> Vec<u8> {
-    // Dictionary columns need a tracker to number them, even where there is no data.
-    let mut tracker = DictionaryTracker::new(false);
-    let mut encoder = IpcSchemaEncoder::new().with_dictionary_tracker(&mut tracker);
-    encoder.schema_to_fb(schema).finished_data().to_vec()
-}
-
-fn decode_schema(bytes: &[u8]) -> Result<SchemaRef, String> {
-    let schema = arrow_ipc::root_as_schema(bytes).map_err(|error| format!("its schema cannot be read: {error}"))?;
-    // `fb_to_schema` takes the list for granted.
-    if schema.fields().is_none() {
-        return Err("its schema has no columns".to_owned());
-    }
-    Ok(Arc::new(fb_to_schema(schema)))
 }
 
 fn to_json(value: &impl Serialize) -> Result<String, Fault> {

@@ -253,3 +253,27 @@ async fn a_local_folder_keeps_whole_files_only() {
     store.delete(&finished.parts).await.unwrap();
     assert_eq!(n_stored(&store).await, 0);
 }
+
+#[tokio::test]
+async fn what_nobody_asked_for_is_given_up_when_it_is_much() {
+    for (worth, is_recorded) in [(Worth::Cheap, false), (Worth::GivesWay, false), (Worth::Wanted, true)] {
+        let store = memory_store();
+        let recording = Recording::new(store.clone(), prefix_worth("p", worth), small_parts());
+        // 8 MB in no time.
+        let batches: Vec<_> = (0..100).map(|n| numbers(n * 10_000..(n + 1) * 10_000)).collect();
+        let passed: Vec<_> = recording.tee(0, 1, passing(batches.clone())).try_collect().await.unwrap();
+        assert_eq!(passed, batches);
+        match recording.finish().await {
+            Ok(finished) => assert!(is_recorded && finished.rows == 1_000_000),
+            Err(reason) => {
+                assert!(!is_recorded && matches!(reason, NotRecorded::TooDear), "{reason}");
+                becomes_empty(&store).await;
+            }
+        }
+        // Little is recorded all the same.
+        let recording = Recording::new(store.clone(), prefix_worth("q", worth), RecordingLimits::default());
+        let _: Vec<_> = recording.tee(0, 1, passing(ten_batches())).try_collect().await.unwrap();
+        assert!(recording.is_whole());
+        assert_eq!(recording.finish().await.unwrap().rows, 10_000);
+    }
+}

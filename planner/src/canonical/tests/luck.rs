@@ -20,6 +20,9 @@ const EXACTNESS: &[(&str, Exactness)] = &[
     ("SELECT t.a FROM t JOIN (SELECT sum(f) AS x FROM u GROUP BY a) ON t.f = x", Floats),
     ("SELECT a FROM t WHERE b > (SELECT avg(b) FROM u)", Floats),
     ("SELECT a + (SELECT avg(b) FROM u) FROM t", Floats),
+    // Rows that are equal are the same.
+    ("SELECT a, b FROM t ORDER BY b DESC, a LIMIT 5", Exact),
+    ("SELECT a, b FROM t ORDER BY b DESC, a LIMIT 5 OFFSET 2", Exact),
     // Rows are chosen among equals.
     ("SELECT a, b FROM t LIMIT 5", Any),
     ("SELECT a, b FROM t ORDER BY a LIMIT 5", Any),

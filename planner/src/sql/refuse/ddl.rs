@@ -40,13 +40,13 @@ pub(super) fn statement(statement: &Statement) -> Found {
             let plain = format!("CREATE DATABASE {}{db_name}", if *if_not_exists { "IF NOT EXISTS " } else { "" });
             refuse_if(statement.to_string() != plain, "option in CREATE DATABASE", db_name.span(), None)
         }
-        // `restrict: _, purge: _, temporary: _`; `cascade` reaches schemas only. RESTRICT is the default and PURGE is
-        // what happens.
+        // `restrict: _, purge: _, temporary: _`. RESTRICT is the default and PURGE is what happens. Tables and views are
+        // dropped by the engine itself, unless they are in a statement that is only explained or prepared.
         Statement::Drop { object_type, names, cascade, temporary, .. } => {
             let near = names.first().map_or(Span::empty(), Spanned::span);
             refuse_if(*temporary, "TEMPORARY in DROP", Span::empty(), "it would drop a durable table: leave it out")?;
             let cascades = *cascade && matches!(object_type, ObjectType::Table | ObjectType::View);
-            refuse_if(cascades, "CASCADE", near, "views over a table stay when it is dropped: drop them by name")
+            refuse_if(cascades, "CASCADE", near, "run the DROP by itself")
         }
         Statement::StartTransaction { .. }
         | Statement::Commit { .. }
@@ -152,13 +152,8 @@ pub(super) fn create_function(create: &CreateFunction) -> Found {
     ControlFlow::Continue(())
 }
 
-/// `drop_behavior: _`. The argument types are forgotten too, but names are unique.
-pub(super) fn drop_function(drop: &DropFunction) -> Found {
+/// `drop_behavior: _`, where it is not the engine that drops. The argument types are forgotten too, but names are unique.
+fn drop_function(drop: &DropFunction) -> Found {
     let near = drop.func_desc.first().map_or(Span::empty(), |function| function.name.span());
-    refuse_if(
-        drop.drop_behavior == Some(DropBehavior::Cascade),
-        "CASCADE",
-        near,
-        "what uses the function stays: drop it by name",
-    )
+    refuse_if(drop.drop_behavior == Some(DropBehavior::Cascade), "CASCADE", near, "run the DROP by itself")
 }

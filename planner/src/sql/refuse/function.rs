@@ -35,6 +35,7 @@ pub fn refuse_on_scalar_functions(statement: &Statement, sql: &str, is_scalar: i
             }
         }
         Statement::CreateView(create) => create.query.visit(&mut functions),
+        Statement::CreateDerived(create) => create.query.visit(&mut functions),
         Statement::CreateFunction(create) => create.visit(&mut functions),
         _ => ControlFlow::Continue(()),
     };

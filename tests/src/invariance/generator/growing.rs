@@ -184,7 +184,12 @@ impl Generator {
         let alias = self.name("t");
         let (first, days) = (self.random.between(14, 26), self.random.between(1, 5));
         let at = |day: i64| format!("TIMESTAMP '2023-11-‹{day}›T00:00:00'");
-        let condition = match self.random.below(4) {
+        let condition = match self.random.below(5) {
+            // Whenever it is asked, it means the same days.
+            4 => {
+                let days = days_since(first);
+                format!("⟦ts >= date_trunc('day', now()) - INTERVAL '‹{days}› days'⟧")
+            }
             0 => format!("⟦ts >= {}⟧", at(first)),
             1 => format!("⟦ts BETWEEN {} AND {}⟧", at(first), at(first + days)),
             2 => format!("⟦date_trunc('day', ts) = {}⟧", at(first)),
@@ -243,4 +248,12 @@ impl Generator {
         );
         Source { text, scope: super::expr::table_columns(&alias) }
     }
+}
+
+/// Days from that day of November 2023 until today.
+fn days_since(day: i64) -> i64 {
+    /// 2023-11-01 in days since 1970.
+    const NOVEMBER: i64 = 19_662;
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    (now.as_secs() / 86_400) as i64 - (NOVEMBER + day - 1)
 }

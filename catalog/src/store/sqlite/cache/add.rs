@@ -1,4 +1,4 @@
-//! Publishing entries: programs, entries, parts and inputs in one transaction, many rows a statement.
+//! Publishing entries: programs, entries, parts, inputs and what they were made of in one transaction, many rows a statement.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -9,27 +9,37 @@ use sqlx::{QueryBuilder, Row, Sqlite};
 use super::super::fault::Fault;
 use super::super::lane::Lane;
 use super::summary::Summary;
-use super::{BATCH, among, drop, is_common, next_version};
-use crate::cache::{AddedEntries, CacheEntry, ProgramRecord};
+use super::{BATCH, among, drop, evictions, is_common, next_version, origins, places, sources};
+use crate::cache::{AddedEntries, NewEntry, Publication};
 use crate::{Fingerprint, FingerprintBuilder, fail_point};
 
-pub(in super::super) async fn add(
-    lane: &mut Lane,
-    entries: &[(CacheEntry, ProgramRecord)],
-) -> Result<AddedEntries, Fault> {
+pub(in super::super) async fn publish(lane: &mut Lane, publication: &Publication) -> Result<AddedEntries, Fault> {
+    let entries = &publication.entries;
     let mut note = lane.note().await?;
     let version = next_version(&mut note).await?;
+    if let Some(purges) = publication.purges {
+        let now: i64 = sqlx::query_scalar("SELECT purges FROM cache_state").fetch_one(&mut *note).await?;
+        // What the statement read may have been purged since, and so must what it made of it be.
+        if now != purges {
+            note.rollback().await?;
+            return Ok(AddedEntries { version: None, added: vec![false; entries.len()] });
+        }
+    }
+    let source_id = match &publication.run {
+        Some(run) => sources::save(&mut note, std::slice::from_ref(run)).await?.pop().flatten(),
+        None => None,
+    };
     let mut next_id: i64 =
         sqlx::query_scalar("SELECT COALESCE(MAX(id) + 1, 1) FROM cache_entries").fetch_one(&mut *note).await?;
     let (mut added, mut seen) = (Vec::with_capacity(entries.len()), BTreeSet::new());
     for batch in entries.chunks(BATCH) {
-        let keys: BTreeSet<&Fingerprint> = batch.iter().map(|(entry, _)| &entry.key).collect();
+        let keys: BTreeSet<&Fingerprint> = batch.iter().map(|new| &new.entry.key).collect();
         let there = there(&mut note, &keys).await?;
-        let is_new = |(entry, _): &(CacheEntry, ProgramRecord)| !there.contains(&entry.key) && seen.insert(entry.key);
+        let is_new = |new: &NewEntry| !there.contains(&new.entry.key) && seen.insert(new.entry.key);
         let first = added.len();
         added.extend(batch.iter().map(is_new));
         let new: Vec<_> = batch.iter().zip(&added[first..]).filter(|(_, new)| **new).map(|(entry, _)| entry).collect();
-        insert(&mut note, &new, next_id, version).await?;
+        insert(&mut note, &new, next_id, version, source_id).await?;
         next_id += new.len() as i64;
     }
     if !added.contains(&true) {
@@ -69,41 +79,29 @@ async fn there(
 /// Adds a batch whose keys are free, from an id on.
 async fn insert(
     connection: &mut SqliteConnection,
-    new: &[&(CacheEntry, ProgramRecord)],
+    new: &[&NewEntry],
     id: i64,
     version: i64,
+    source_id: Option<i64>,
 ) -> Result<(), Fault> {
     if new.is_empty() {
         return Ok(());
     }
     let is_common = is_common(new.len());
-    // Each once: PostgreSQL refuses to update a row twice in a statement.
-    let programs: BTreeMap<_, _> = new.iter().map(|(_, program)| (program.program, program)).collect();
-    upsert_programs(&programs).build().persistent(is_common).execute(&mut *connection).await?;
+    let programs: BTreeMap<_, _> = new.iter().map(|new| (new.program.program, &new.program)).collect();
+    sources::save_programs(connection, &programs).await?;
     insert_entries(new, id, version).build().persistent(is_common).execute(&mut *connection).await?;
-    let mut delete = among("DELETE FROM cache_dropped WHERE entry_key", new.iter().map(|(entry, _)| &entry.key));
+    let mut delete = among("DELETE FROM cache_dropped WHERE entry_key", new.iter().map(|new| &new.entry.key));
     delete.build().persistent(is_common).execute(&mut *connection).await?;
+    evictions::remade(connection, new).await?;
     insert_parts(connection, new, id).await?;
-    insert_inputs(connection, new, id).await
+    insert_inputs(connection, new, id).await?;
+    origins::insert(connection, new, id, source_id).await
 }
 
-fn upsert_programs(programs: &BTreeMap<Fingerprint, &ProgramRecord>) -> QueryBuilder<Sqlite> {
-    let mut upsert = QueryBuilder::new("INSERT INTO cache_programs (program, encoding, description) ");
-    upsert.push_values(programs.values(), |mut row, program| {
-        row.push_bind(program.program.as_bytes().to_vec())
-            .push_bind(program.encoding.to_vec())
-            .push_bind(&program.description);
-    });
-    upsert.push(
-        " ON CONFLICT (program) DO UPDATE SET encoding = excluded.encoding, description = excluded.description
-          WHERE cache_programs.encoding <> excluded.encoding",
-    );
-    upsert
-}
-
-fn insert_entries(new: &[&(CacheEntry, ProgramRecord)], id: i64, version: i64) -> QueryBuilder<Sqlite> {
+fn insert_entries(new: &[&NewEntry], id: i64, version: i64) -> QueryBuilder<Sqlite> {
     let mut insert = QueryBuilder::new("INSERT INTO cache_entries (id, entry_key, version, summary, description) ");
-    insert.push_values((id..).zip(new), |mut row, (id, (entry, program))| {
+    insert.push_values((id..).zip(new), |mut row, (id, NewEntry { entry, program, .. })| {
         let summary = Summary {
             entry: entry.summary(),
             version,
@@ -120,14 +118,10 @@ fn insert_entries(new: &[&(CacheEntry, ProgramRecord)], id: i64, version: i64) -
     insert
 }
 
-async fn insert_parts(
-    connection: &mut SqliteConnection,
-    new: &[&(CacheEntry, ProgramRecord)],
-    id: i64,
-) -> Result<(), Fault> {
+async fn insert_parts(connection: &mut SqliteConnection, new: &[&NewEntry], id: i64) -> Result<(), Fault> {
     let parts: Vec<_> = (id..)
         .zip(new)
-        .flat_map(|(id, (entry, _))| (0_i64..).zip(&entry.parts).map(move |(position, part)| (id, position, part)))
+        .flat_map(|(id, new)| (0_i64..).zip(&new.entry.parts).map(move |(position, part)| (id, position, part)))
         .collect();
     for batch in parts.chunks(BATCH) {
         let mut insert = QueryBuilder::<Sqlite>::new(
@@ -146,18 +140,19 @@ async fn insert_parts(
     Ok(())
 }
 
-async fn insert_inputs(
-    connection: &mut SqliteConnection,
-    new: &[&(CacheEntry, ProgramRecord)],
-    id: i64,
-) -> Result<(), Fault> {
-    let (mut lists, mut links) = (BTreeMap::new(), Vec::new());
-    for (id, (entry, _)) in (id..).zip(new) {
+async fn insert_inputs(connection: &mut SqliteConnection, new: &[&NewEntry], id: i64) -> Result<(), Fault> {
+    let (mut lists, mut links, mut placed) = (BTreeMap::new(), Vec::new(), BTreeMap::new());
+    for (id, NewEntry { entry, lineage, .. }) in (id..).zip(new) {
+        let mut lineages = lineage.iter().flat_map(|lineage| &lineage.inputs);
         for (position, extents) in (0_i64..).zip(&entry.inputs) {
             let packed = pack_extents(extents);
             let input = input_of(&packed);
             lists.insert(input, packed);
-            links.push((id, position, input));
+            let lineage = lineages.next().filter(|lineage| lineage.extents.len() == extents.len());
+            if let Some(lineage) = lineage {
+                placed.insert(input, (extents, &lineage.extents));
+            }
+            links.push((id, position, input, lineage));
         }
     }
     let lists: Vec<_> = lists.into_iter().collect();
@@ -173,13 +168,20 @@ async fn insert_inputs(
         insert.build().persistent(is_common(batch.len())).execute(&mut *connection).await?;
     }
     for batch in links.chunks(BATCH) {
-        let mut insert = QueryBuilder::<Sqlite>::new("INSERT INTO cache_entry_inputs (entry_id, position, input) ");
-        insert.push_values(batch, |mut row, (id, position, input)| {
-            row.push_bind(*id).push_bind(*position).push_bind(input.as_bytes().to_vec());
+        let mut insert = QueryBuilder::<Sqlite>::new(
+            "INSERT INTO cache_entry_inputs (entry_id, position, input, table_name, table_id, reused) ",
+        );
+        insert.push_values(batch, |mut row, (id, position, input, lineage)| {
+            row.push_bind(*id)
+                .push_bind(*position)
+                .push_bind(input.as_bytes().to_vec())
+                .push_bind(lineage.map(|lineage| lineage.table.clone()))
+                .push_bind(lineage.and_then(|lineage| lineage.table_id).map(|id| id.to_string()))
+                .push_bind(lineage.and_then(|lineage| origins::pack_bits(&lineage.reused)));
         });
         insert.build().persistent(is_common(batch.len())).execute(&mut *connection).await?;
     }
-    Ok(())
+    places::insert(connection, &placed).await
 }
 
 /// More than four billion would not fit into memory either.

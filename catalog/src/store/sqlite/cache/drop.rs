@@ -7,45 +7,63 @@ use sqlx::{QueryBuilder, Row, Sqlite};
 
 use super::super::fault::Fault;
 use super::super::lane::Lane;
-use super::{BATCH, among, among_values, is_common, next_version, read};
-use crate::cache::{DroppedEntries, EntryPart};
+use super::{BATCH, among, among_values, evictions, is_common, next_version, places, read};
+use crate::cache::{DroppedEntries, EntryPart, EvictionNote};
 use crate::{Fingerprint, fail_point};
 
 pub(in super::super) async fn drop(
     lane: &mut Lane,
     keys: &[Fingerprint],
     remember: usize,
+    why: Option<&EvictionNote<'_>>,
 ) -> Result<DroppedEntries, Fault> {
     let mut note = lane.note().await?;
-    let version = next_version(&mut note).await?;
+    let outcome = drop_in(&mut note, keys, remember, why).await?;
+    if outcome.version.is_none() {
+        note.rollback().await?;
+        return Ok(outcome);
+    }
+    fail_point("drop_begun");
+    note.commit().await?;
+    fail_point("drop_done");
+    Ok(outcome)
+}
+
+/// Drops within a transaction.
+pub(super) async fn drop_in(
+    note: &mut SqliteConnection,
+    keys: &[Fingerprint],
+    remember: usize,
+    why: Option<&EvictionNote<'_>>,
+) -> Result<DroppedEntries, Fault> {
+    let version = next_version(note).await?;
+    if let Some(why) = why {
+        evictions::record(note, keys, why).await?;
+    }
     let mut dropped = Vec::new();
     let mut parts: BTreeMap<String, EntryPart> = BTreeMap::new();
     let mut inputs = BTreeSet::new();
     for batch in keys.chunks(BATCH) {
-        let (ids, there): (Vec<_>, Vec<_>) = there(&mut note, batch).await?.into_iter().unzip();
+        let (ids, there): (Vec<_>, Vec<_>) = there(note, batch).await?.into_iter().unzip();
         if there.is_empty() {
             continue;
         }
-        for part in read::good_parts(&mut note, &ids).await? {
+        for part in read::good_parts(note, &ids).await? {
             parts.insert(part.location.clone(), part);
         }
-        inputs.extend(read::inputs(&mut note, &ids).await?);
-        delete(&mut note, &ids).await?;
+        inputs.extend(read::inputs(note, &ids).await?);
+        delete(note, &ids).await?;
         remember_dropped(&there, version).build().persistent(is_common(there.len())).execute(&mut *note).await?;
         dropped.extend(there);
     }
     if dropped.is_empty() {
-        note.rollback().await?;
         return Ok(DroppedEntries { version: None, keys: vec![], parts: vec![] });
     }
     let locations: Vec<_> = parts.keys().cloned().collect();
-    let referenced = read::referenced(&mut note, &locations).await?;
+    let referenced = read::referenced(note, &locations).await?;
     parts.retain(|location, _| !referenced.contains(location));
-    delete_unused_inputs(&mut note, &inputs.into_iter().collect::<Vec<_>>()).await?;
-    forget(&mut note, remember).await?;
-    fail_point("drop_begun");
-    note.commit().await?;
-    fail_point("drop_done");
+    delete_unused_inputs(note, &inputs.into_iter().collect::<Vec<_>>()).await?;
+    forget(note, remember).await?;
     Ok(DroppedEntries { version: Some(version), keys: dropped, parts: parts.into_values().collect() })
 }
 
@@ -72,15 +90,23 @@ fn remember_dropped(keys: &[Fingerprint], version: i64) -> QueryBuilder<Sqlite> 
     upsert
 }
 
-async fn delete_unused_inputs(connection: &mut SqliteConnection, inputs: &[Fingerprint]) -> Result<(), Fault> {
+/// Deletes those of the lists that no entry has, with where their extents were; how many.
+pub(super) async fn delete_unused_inputs(
+    connection: &mut SqliteConnection,
+    inputs: &[Fingerprint],
+) -> Result<usize, Fault> {
+    let mut n_deleted = 0;
     for batch in inputs.chunks(BATCH) {
+        let groups = places::groups_of_lists(connection, batch).await?;
         let mut delete = among("DELETE FROM cache_inputs WHERE input", batch);
         delete.push(
             " AND NOT EXISTS (SELECT 1 FROM cache_entry_inputs WHERE cache_entry_inputs.input = cache_inputs.input)",
         );
-        delete.build().persistent(is_common(batch.len())).execute(&mut *connection).await?;
+        let deleted = delete.build().persistent(is_common(batch.len())).execute(&mut *connection).await?;
+        n_deleted += usize::try_from(deleted.rows_affected()).unwrap_or(usize::MAX);
+        places::delete_unused(connection, &groups).await?;
     }
-    Ok(())
+    Ok(n_deleted)
 }
 
 /// Forgets all but the newest drops. Those of one transaction go together: a reader either finds all of them, or is told

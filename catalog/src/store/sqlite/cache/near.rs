@@ -12,6 +12,7 @@ use super::super::fault::Fault;
 use super::super::lane::Lane;
 use super::add::list_name;
 use super::read::whole;
+use super::sources::encoding;
 use super::{BATCH, among, among_values, is_common};
 use crate::Fingerprint;
 use crate::cache::{CacheEntry, ProgramRecord};
@@ -70,7 +71,8 @@ async fn programs(
     let names: Vec<Fingerprint> = names.into_iter().collect();
     let mut programs = BTreeMap::new();
     for batch in names.chunks(BATCH) {
-        let mut select = among("SELECT program, encoding, description FROM cache_programs WHERE program", batch);
+        let mut select =
+            among("SELECT program, encoding, packing, description FROM cache_programs WHERE program", batch);
         let rows = select.build().persistent(is_common(batch.len())).fetch_all(&mut *connection).await?;
         programs.extend(rows.iter().filter_map(read).map(|record| (record.program, record)));
     }
@@ -80,7 +82,7 @@ async fn programs(
 fn read(row: &SqliteRow) -> Option<ProgramRecord> {
     Some(ProgramRecord {
         program: Fingerprint::from_slice(row.try_get(0).ok()?)?,
-        encoding: row.try_get::<&[u8], _>(1).ok()?.into(),
-        description: row.try_get(2).ok()?,
+        encoding: encoding(row, 1, 2)?.into(),
+        description: row.try_get(3).ok()?,
     })
 }

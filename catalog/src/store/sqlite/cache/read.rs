@@ -10,9 +10,9 @@ use super::super::fault::Fault;
 use super::super::lane::Lane;
 use super::add::unpack_extents;
 use super::summary::Summary;
-use super::{BATCH, among, among_values, is_common};
+use super::{BATCH, among, among_values, is_common, sources};
 use crate::Fingerprint;
-use crate::cache::{CacheEntry, EntryPart, ProgramRecord};
+use crate::cache::{CacheEntry, EntryPart, EntrySummary, ProgramRecord};
 
 pub(in super::super) async fn entry(lane: &mut Lane, key: &Fingerprint) -> Result<Option<CacheEntry>, Fault> {
     let mut snapshot = lane.read()?.begin().await?;
@@ -59,16 +59,37 @@ pub(in super::super) async fn page(
 }
 
 pub(in super::super) async fn program(lane: &mut Lane, program: &Fingerprint) -> Result<Option<ProgramRecord>, Fault> {
-    let select = sqlx::query("SELECT encoding, description FROM cache_programs WHERE program = $1");
+    let select = sqlx::query("SELECT encoding, packing, description FROM cache_programs WHERE program = $1");
     let row = select.bind(program.as_bytes().to_vec()).fetch_optional(lane.read()?).await?;
     let Some(row) = row else { return Ok(None) };
-    let encoding = row.try_get::<&[u8], _>(0)?.into();
-    Ok(Some(ProgramRecord { program: *program, encoding, description: row.try_get(1)? }))
+    let Some(encoding) = sources::encoding(&row, 0, 1) else {
+        return Err(Fault::damaged(format!("program \"{program}\""), "its encoding cannot be read"));
+    };
+    Ok(Some(ProgramRecord { program: *program, encoding: encoding.into(), description: row.try_get(2)? }))
 }
 
 pub(in super::super) async fn files_referenced(lane: &mut Lane, locations: &[String]) -> Result<Vec<bool>, Fault> {
     let referenced = referenced(lane.read()?, locations).await?;
     Ok(locations.iter().map(|location| referenced.contains(location)).collect())
+}
+
+/// What is known of some entries, each with its description; those that cannot be read are left out.
+pub(super) async fn summaries(
+    connection: &mut SqliteConnection,
+    keys: &[Fingerprint],
+) -> Result<Vec<(EntrySummary, String)>, Fault> {
+    let mut select = among("SELECT entry_key, summary, description, id FROM cache_entries WHERE entry_key", keys);
+    select.push(" ORDER BY id");
+    let rows = select.build().persistent(is_common(keys.len())).fetch_all(&mut *connection).await?;
+    let heads: Vec<_> = rows.iter().filter_map(|row| Head::read(row).ok()).collect();
+    let programs = heads.iter().map(|head| head.summary.entry.program).collect();
+    let descriptions = descriptions(connection, &programs).await?;
+    let describe = |head: Head| {
+        let entry = head.summary.entry;
+        let description = head.description.or_else(|| descriptions.get(&entry.program).cloned());
+        (entry, description.unwrap_or_default())
+    };
+    Ok(heads.into_iter().map(describe).collect())
 }
 
 /// Which of the locations some entry has.
@@ -199,7 +220,7 @@ async fn links(
 }
 
 /// The lists of these names; those that are missing or damaged are not among them.
-async fn lists(
+pub(super) async fn lists(
     connection: &mut SqliteConnection,
     names: &BTreeSet<Fingerprint>,
 ) -> Result<BTreeMap<Fingerprint, Arc<[Fingerprint]>>, Fault> {

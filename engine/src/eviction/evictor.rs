@@ -1,0 +1,247 @@
+//! [`Evictor`]: drops entries until the low-water mark is reached.
+//!
+//! ```text
+//!   statistics --policy--> keys, the least worth first --some at a time--> records dropped --> files deleted
+//! ```
+//!
+//! In small steps  after each the store is asked again how much there is: two processes that evict at once do not drop twice as
+//!                 much, and what one dropped the other does not find.
+//! Counted         files of dropped entries count until they are deleted; a process that dies in between leaves its lease, and
+//!                 the collector deletes them.
+//! Late readers    where other processes have the home open, files stay for a moment after their entry is dropped.
+//! Any clock       an age that can not be (the clock was set back) is none: idle for no time, and not fresh.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use nectarine_catalog::store::MetadataStore;
+use nectarine_catalog::{Clock, EntryPart, EntrySummary, Fingerprint, ViewCache, fail_point};
+use nectarine_executor::{DerivedStore, Room};
+
+use super::{EvictionCandidate, EvictionPolicy, Ledger, Readers, evict};
+use crate::Result;
+use crate::home::Processes;
+
+/// Entries that are dropped in one transaction, at most.
+const STEP_ENTRIES: usize = 256;
+/// And the share of what is to be freed.
+const STEP_SHARE: u64 = 8;
+/// How long files stay for readers in other processes.
+const LATE_READERS: Duration = Duration::from_millis(250);
+
+/// Why entries are dropped; as `system.evictions` shows it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Why {
+    /// To make room.
+    Space,
+    /// Somebody said so.
+    ByHand,
+    /// It was missing or damaged.
+    Lost,
+    /// It was computed anew, and was not the same.
+    Wrong,
+}
+
+impl Why {
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Space => "space",
+            Self::ByHand => "by hand",
+            Self::Lost => "lost",
+            Self::Wrong => "wrong",
+        }
+    }
+}
+
+/// What was dropped.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Evicted {
+    pub(crate) entries: usize,
+    pub(crate) bytes: u64,
+}
+
+/// See the module.
+pub(crate) struct Evictor {
+    pub(crate) cache: ViewCache,
+    pub(crate) derived: DerivedStore,
+    pub(crate) metadata: Arc<dyn MetadataStore>,
+    pub(crate) ledger: Arc<Ledger>,
+    pub(crate) readers: Readers,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) processes: Processes,
+    /// How long a new entry is not evicted.
+    pub(crate) fresh: Duration,
+}
+
+impl Evictor {
+    /// Makes room if there is too much; `is_wanted` also if there is not, because somebody found too little.
+    pub(crate) async fn make_room(&self, is_wanted: bool) -> Result<Evicted> {
+        let mut evicted = Evicted::default();
+        self.ledger.budget.look_again();
+        let mut to_free = self.to_free(is_wanted).await?;
+        if to_free == 0 {
+            return Ok(evicted);
+        }
+        let candidates = self.candidates();
+        let chosen = evict(EvictionPolicy::Nectar, &candidates, to_free);
+        let bytes_of = |key: &Fingerprint| self.cache.lookup(key).map_or(0, |entry| entry.bytes);
+        let mut keys = chosen.keys.as_slice();
+        while !keys.is_empty() && to_free > 0 {
+            let n = step(keys, to_free, bytes_of);
+            let (now, later) = keys.split_at(n);
+            keys = later;
+            let gone = self.drop_unread(now).await?;
+            evicted.entries += gone.entries;
+            evicted.bytes += gone.bytes;
+            to_free = self.to_free(true).await?;
+        }
+        tracing::debug!(?evicted, still_too_much = to_free, "made room in the derived store");
+        Ok(evicted)
+    }
+
+    /// Drops entries with their files.
+    pub(crate) async fn drop_entries(&self, keys: &[Fingerprint], why: Option<Why>) -> Result<Evicted> {
+        keys.iter().for_each(|key| self.derived.forget(key));
+        let bytes: u64 = keys.iter().filter_map(|key| self.cache.lookup(key)).map(|entry| entry.bytes).sum();
+        if bytes == 0 {
+            return self.drop_held(keys, why).await;
+        }
+        self.ledger.hold(bytes).await;
+        let outcome = self.drop_held(keys, why).await;
+        self.ledger.release(bytes, false);
+        self.ledger.tidy().await;
+        outcome
+    }
+
+    async fn drop_held(&self, keys: &[Fingerprint], why: Option<Why>) -> Result<Evicted> {
+        fail_point("eviction_begun");
+        let (entries, parts) = match why {
+            Some(why) => {
+                let dropped = self.cache.evict(keys, why.as_str()).await?;
+                (dropped.keys.len(), dropped.parts)
+            }
+            None => {
+                let parts = self.cache.remove(keys).await?;
+                (0, parts)
+            }
+        };
+        fail_point("eviction_dropped");
+        if why == Some(Why::Space) && !parts.is_empty() && self.processes.has_others() {
+            tokio::time::sleep(LATE_READERS).await;
+        }
+        if let Err(error) = self.derived.delete(&parts).await {
+            tracing::debug!(%error, "left for the collector");
+        }
+        fail_point("eviction_deleted");
+        Ok(Evicted { entries, bytes: parts.iter().map(|part: &EntryPart| part.bytes).sum() })
+    }
+
+    async fn drop_unread(&self, keys: &[Fingerprint]) -> Result<Evicted> {
+        let keys: Vec<_> = keys.iter().copied().filter(|key| !self.readers.has(key)).collect();
+        match keys.is_empty() {
+            true => Ok(Evicted::default()),
+            false => self.drop_entries(&keys, Some(Why::Space)).await,
+        }
+    }
+
+    /// What is above the low-water mark, if anything is to be done about it.
+    async fn to_free(&self, is_wanted: bool) -> Result<u64> {
+        self.cache.refresh().await?;
+        let (used, levels) = self.ledger.usage();
+        let leases = self.metadata.cache_leases().await?;
+        let others = leases.iter().filter(|lease| lease.holder != self.processes.own());
+        let reserved = others.fold(self.ledger.held(), |sum, lease| sum.saturating_add(lease.reserved));
+        let all = used.saturating_add(reserved);
+        Ok(match is_wanted || all > levels.high {
+            true => all.saturating_sub(levels.low).min(used),
+            false => 0,
+        })
+    }
+
+    fn candidates(&self) -> Vec<EvictionCandidate<Fingerprint>> {
+        let now = self.clock.now_ns() / 1000;
+        let entries = self.cache.entries();
+        entries.into_iter().map(|entry| candidate(&entry, now, self.fresh, self.readers.has(&entry.key))).collect()
+    }
+}
+
+/// What the policy is to know of an entry.
+fn candidate(entry: &EntrySummary, now: i64, fresh: Duration, is_read: bool) -> EvictionCandidate<Fingerprint> {
+    let age = now.saturating_sub(entry.created_at).unsigned_abs();
+    EvictionCandidate {
+        key: entry.key,
+        bytes: entry.bytes,
+        idle_us: u64::try_from(now.saturating_sub(entry.last_used_at)).unwrap_or(0),
+        uses: entry.uses,
+        cost_us: entry.cost_us,
+        pinned: false,
+        leased: is_read || u128::from(age) < fresh.as_micros(),
+        inflation: 0.0,
+    }
+}
+
+/// How many of the keys go in one step: at least one.
+fn step(keys: &[Fingerprint], to_free: u64, bytes_of: impl Fn(&Fingerprint) -> u64) -> usize {
+    let mut bytes = 0_u64;
+    let is_enough = |key: &Fingerprint| {
+        bytes = bytes.saturating_add(bytes_of(key));
+        bytes > to_free / STEP_SHARE
+    };
+    keys.iter().position(is_enough).map_or(keys.len(), |last| last + 1).min(STEP_ENTRIES)
+}
+
+#[cfg(test)]
+mod tests {
+    use nectarine_catalog::EntryKind;
+
+    use super::*;
+
+    const FRESH: Duration = Duration::from_secs(60);
+    const MINUTE: i64 = 60_000_000;
+
+    fn key(number: u8) -> Fingerprint {
+        Fingerprint::of_bytes(&[number])
+    }
+
+    fn seen(created_at: i64, last_used_at: i64, now: i64) -> (u64, bool) {
+        let entry = EntrySummary {
+            key: key(1),
+            program: key(2),
+            kind: EntryKind::Rows,
+            rows: 1,
+            bytes: 10,
+            cost_us: 5,
+            uses: 3,
+            saved_us: 9,
+            created_at,
+            last_used_at,
+        };
+        let candidate = candidate(&entry, now, FRESH, false);
+        (candidate.idle_us, candidate.leased)
+    }
+
+    #[test]
+    fn clocks_that_jump_are_harmless() {
+        let now = 1_000 * MINUTE;
+        assert_eq!(seen(now - MINUTE + 1, now - 5, now), (5, true), "it is fresh");
+        assert_eq!(seen(now - MINUTE, now - 5, now), (5, false), "it was fresh");
+        // Set back by an hour: an entry from the future is not protected until the clock has caught up.
+        assert_eq!(seen(now + 60 * MINUTE, now + 60 * MINUTE, now), (0, false));
+        // But one that another thread made a moment ago is.
+        assert_eq!(seen(now + 7, now + 7, now), (0, true));
+        // Far ahead, or nonsense.
+        assert_eq!(seen(now, now, i64::MAX), ((i64::MAX - now) as u64, false));
+        assert_eq!(seen(i64::MIN, i64::MIN, i64::MAX), (i64::MAX as u64, false));
+        assert_eq!(seen(i64::MAX, i64::MAX, i64::MIN), (0, false));
+    }
+
+    #[test]
+    fn steps_are_small() {
+        let keys: Vec<_> = (0..100).map(key).collect();
+        assert_eq!(step(&keys, 800, |_| 10), 11);
+        assert_eq!(step(&keys, 8, |_| 1000), 1, "at least one");
+        assert_eq!(step(&keys, u64::MAX, |_| 1), 100);
+        let many: Vec<_> = (0..1000).map(|_| key(1)).collect();
+        assert_eq!(step(&many, u64::MAX, |_| 1), STEP_ENTRIES);
+    }
+}

@@ -1,0 +1,81 @@
+//! [`Trouble`]: what keeps results from being kept, told once.
+//!
+//! Results are published when the answer has ended, so the next statement tells: that the derived store could not be written,
+//! not that something was too large or not worth it.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use nectarine_executor::{DerivedError, NotRecorded};
+use parking_lot::Mutex;
+
+use crate::Notice;
+
+/// The same trouble is told again after this.
+const AGAIN: Duration = Duration::from_secs(60);
+
+/// Trouble of one home; clones share it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Trouble {
+    state: Arc<Mutex<State>>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    news: Option<String>,
+    told: Option<Instant>,
+}
+
+impl Trouble {
+    /// Something was not recorded.
+    pub(super) fn learn(&self, reason: &NotRecorded) {
+        let detail = match reason {
+            NotRecorded::Store(DerivedError::Unavailable { source, .. }) => source.to_string(),
+            NotRecorded::Store(error) => error.to_string(),
+            _ => return,
+        };
+        self.state.lock().news = Some(detail);
+    }
+
+    /// Something was kept: there is none, and if there is again, that is news.
+    pub(super) fn is_over(&self) {
+        *self.state.lock() = State::default();
+    }
+
+    /// What the next statement says.
+    pub(super) fn tell(&self) -> Option<Notice> {
+        let mut state = self.state.lock();
+        let news = state.news.take()?;
+        if state.told.is_some_and(|told| told.elapsed() < AGAIN) {
+            return None;
+        }
+        state.told = Some(Instant::now());
+        let message = "results can not be kept; queries are computed each time".to_string();
+        Some(Notice { message, hint: Some(news) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn told_once_until_it_is_over() {
+        let trouble = Trouble::default();
+        let full = || {
+            let source = std::io::Error::other("no space left on device");
+            let location = "x".to_string();
+            NotRecorded::Store(DerivedError::Unavailable { attempted: "write", location, source: Arc::new(source) })
+        };
+        assert!(trouble.tell().is_none());
+        trouble.learn(&NotRecorded::TooDear);
+        assert!(trouble.tell().is_none());
+        trouble.learn(&full());
+        assert_eq!(trouble.tell().and_then(|notice| notice.hint).as_deref(), Some("no space left on device"));
+        trouble.learn(&full());
+        assert!(trouble.tell().is_none(), "that is known");
+        trouble.is_over();
+        trouble.learn(&full());
+        assert!(trouble.tell().is_some());
+    }
+}

@@ -1,0 +1,215 @@
+//! PURGE DERIVED FROM: all that was made of something goes, nothing else, and nothing comes back.
+
+use std::path::PathBuf;
+
+use futures::StreamExt;
+use nectarine_engine::Reused;
+use nectarine_tests::db::Db;
+use nectarine_tests::files;
+
+const QUERY: &str = "SELECT n % 10 AS k, count(*) AS c, sum(n) AS s FROM t GROUP BY k ORDER BY k";
+const OTHER: &str = "SELECT n % 10 AS k, count(*) AS c, sum(n) AS s FROM u GROUP BY k ORDER BY k";
+
+/// Two tables, each with results.
+async fn tables() -> Db {
+    let db = Db::new().await;
+    for (name, end) in [("t", 200_000), ("u", 100_000)] {
+        files::numbers(&db.path(&format!("{name}/a.parquet")), 0..end);
+        db.ok(&format!("CREATE EXTERNAL TABLE {name} STORED AS PARQUET LOCATION '{{dir}}/{name}/'")).await;
+    }
+    db.ok(QUERY).await;
+    db.ok(OTHER).await;
+    db
+}
+
+async fn n_entries(db: &Db) -> usize {
+    db.ok("SELECT count(*) FROM system.cache_entries").await.parse().expect("a number")
+}
+
+fn parts(db: &Db) -> Vec<PathBuf> {
+    let mut found = vec![];
+    let mut folders = vec![db.home().join("derived")];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).expect("a folder").flatten() {
+            match entry.path().is_dir() {
+                true => folders.push(entry.path()),
+                false => found.push(entry.path()),
+            }
+        }
+    }
+    found
+}
+
+/// Rows for what went, and the last one for what is left: `(entries, files)` each.
+fn outcome(text: &str) -> ((usize, usize), (usize, usize)) {
+    let rows: Vec<Vec<&str>> =
+        text.lines().filter(|line| !line.starts_with("notice")).map(|line| line.split('|').collect()).collect();
+    let (last, purged) = rows.split_last().expect("a last row");
+    let number = |text: &str| text.parse::<usize>().expect("a number");
+    assert_eq!(last[0], "left");
+    assert!(purged.iter().all(|row| row[0] == "purged" && row[1].len() == 64 && number(row[4]) > 0), "{text}");
+    ((purged.len(), purged.iter().map(|row| number(row[5])).sum()), (number(last[2]), number(last[5])))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn by_table_file_folder_and_glob() {
+    for source in [
+        "t",
+        "public.t",
+        "'t'",
+        "'public.t'",
+        "'{dir}/t/a.parquet'",
+        "'{dir}/t/'",
+        "'{dir}/t/*.parquet'",
+        "'file://{dir}/t/'",
+    ] {
+        let db = tables().await;
+        let (before, files_before) = (n_entries(&db).await, parts(&db).len());
+        let ((entries, n_files), left) = outcome(&db.ok(&format!("PURGE DERIVED FROM {source}")).await);
+        assert_eq!(left, (0, 0), "{source}");
+        assert!(entries >= 2 && entries < before, "{source}: {entries} of {before}");
+        assert_eq!(n_entries(&db).await, before - entries, "{source}");
+        assert_eq!(parts(&db).len(), files_before - n_files, "{source}");
+        assert_eq!(db.ask(OTHER).await.1.reused, Reused::Exact, "{source}");
+        let (rows, receipt) = db.ask(QUERY).await;
+        assert_eq!((rows.len(), receipt.reused), (10, Reused::None), "{source}");
+        // What is computed anew is kept anew.
+        assert_eq!(db.ask(QUERY).await.1.reused, Reused::Exact, "{source}");
+    }
+}
+
+/// By whatever name others read the same files, and whatever the table had before.
+#[tokio::test(flavor = "multi_thread")]
+async fn other_names_and_older_files() {
+    let db = tables().await;
+    db.ok("CREATE EXTERNAL TABLE same STORED AS PARQUET LOCATION '{dir}/t/a.parquet'").await;
+    db.ok("SELECT max(n), n % 3 AS k FROM same GROUP BY k").await;
+    db.ok("SELECT min(n), n % 3 AS k FROM '{dir}/t/a.parquet' GROUP BY k").await;
+    // The first file gives way to another one; results over it are still there.
+    std::fs::rename(db.path("t/a.parquet"), db.path("elsewhere.parquet")).expect("a file can be renamed");
+    files::numbers(&db.path("t/b.parquet"), 0..1000);
+    db.ok(QUERY).await;
+    db.ok("ALTER TABLE t RENAME TO renamed").await;
+    let ((entries, _), left) = outcome(&db.ok("PURGE DERIVED FROM renamed").await);
+    assert_eq!(left, (0, 0));
+    assert!(entries >= 5, "{entries}");
+    let sources = db.ok("SELECT DISTINCT input FROM system.provenance WHERE input_kind = 'extent'").await;
+    assert_eq!(sources, "file://{dir}/u/a.parquet");
+    // A table that is gone is known by its name.
+    db.ok("DROP TABLE u").await;
+    let ((entries, _), left) = outcome(&db.ok("PURGE DERIVED FROM u").await);
+    assert!(entries >= 2 && left == (0, 0));
+    assert_eq!(n_entries(&db).await, 0);
+    assert_eq!(parts(&db).len(), 0);
+}
+
+/// What was made from results goes with them, over managed tables too.
+#[tokio::test(flavor = "multi_thread")]
+async fn results_of_results_go_too() {
+    let db = tables().await;
+    db.ok("CREATE TABLE m AS SELECT value AS n FROM generate_series(1, 200000)").await;
+    let sql = "SELECT n % 9 AS k, sum(n) FROM m GROUP BY k";
+    db.ok(sql).await;
+    db.ok("INSERT INTO m VALUES (7)").await;
+    let (_, receipt) = db.ask(sql).await;
+    assert_eq!(receipt.reused, Reused::Partial);
+    let joined = "SELECT count(*), sum(t.n) FROM t JOIN u ON t.n = u.n WHERE t.n % 2 = 0";
+    db.ok(joined).await;
+    let ((_, _), left) = outcome(&db.ok("PURGE DERIVED FROM m").await);
+    assert_eq!(left, (0, 0));
+    assert_eq!(db.ask(sql).await.1.reused, Reused::None);
+    // A join comes from both of its tables.
+    assert_eq!(db.ask(joined).await.1.reused, Reused::Exact);
+    db.ok("PURGE DERIVED FROM u").await;
+    assert_eq!(db.ask(joined).await.1.reused, Reused::None);
+    assert_eq!(db.ask(QUERY).await.1.reused, Reused::Exact);
+}
+
+/// What a statement that began before read is not published after; what one that began after reads is.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_in_flight_does_not_come_back() {
+    let db = Db::new().await;
+    files::numbers(&db.path("t/a.parquet"), 0..200_000);
+    db.ok("CREATE EXTERNAL TABLE t STORED AS PARQUET LOCATION '{dir}/t/'").await;
+    let sql = "SELECT n, n % 7 AS k FROM t WHERE n % 3 = 0 ORDER BY k, n";
+    let answer = db.session().execute(sql).await.expect("it begins");
+    let mut stream = answer.into_stream();
+    let first = stream.next().await.expect("rows").expect("rows");
+    let ((entries, _), left) = outcome(&db.client().ok("PURGE DERIVED FROM t").await);
+    assert_eq!((entries, left), (0, (0, 0)));
+    let mut rows = first.num_rows();
+    while let Some(batch) = stream.next().await {
+        rows += batch.expect("a purge fails no query").num_rows();
+    }
+    assert_eq!(rows, 66_667);
+    drop(stream);
+    db.cache().settled().await;
+    assert_eq!(n_entries(&db).await, 0);
+    assert_eq!(parts(&db), Vec::<PathBuf>::new(), "its files are gone as well");
+    // Also where it was put together from a result that was purged meanwhile, by another process.
+    db.ok(QUERY).await;
+    files::numbers(&db.path("t/b.parquet"), 0..50_000);
+    let answer = db.session().execute(QUERY).await.expect("it begins");
+    let receipt = answer.receipt();
+    let two = db.second().await;
+    outcome(&two.ok("PURGE DERIVED FROM '{dir}/t/a.parquet'").await);
+    answer.collect().await.expect("a purge fails no query");
+    assert_eq!(receipt().reused, Reused::Partial, "it had been read before");
+    db.cache().settled().await;
+    let left = two.ok("SELECT count(*) FROM system.provenance WHERE input = 'file://{dir}/t/a.parquet'").await;
+    assert_eq!(left, "0");
+    db.ok(sql).await;
+    assert_eq!(db.ask(sql).await.1.reused, Reused::Exact);
+}
+
+/// Memory and fast path of other processes hold nothing of it any more.
+#[tokio::test(flavor = "multi_thread")]
+async fn other_processes_forget() {
+    let one = tables().await;
+    let two = one.second().await;
+    for db in [&one, &two] {
+        for sql in [QUERY, QUERY, OTHER, OTHER] {
+            assert_eq!(db.ask(sql).await.1.reused, Reused::Exact);
+        }
+    }
+    let (held_by_one, held) = (one.cache().entries_in_memory(), two.cache().entries_in_memory());
+    assert_eq!(held, 2, "both answers");
+    outcome(&one.ok("PURGE DERIVED FROM t").await);
+    assert!(one.cache().entries_in_memory() < held_by_one);
+    // Without a statement that asks for anything.
+    for _ in 0..100 {
+        if two.cache().entries_in_memory() < held {
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+    }
+    assert_eq!(two.cache().entries_in_memory(), 1, "the answer of the other table stays");
+    assert_eq!(two.ask(QUERY).await.1.reused, Reused::None);
+    assert_eq!(two.ask(OTHER).await.1.reused, Reused::Exact);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn mistakes() {
+    let db = tables().await;
+    db.ok("CREATE VIEW v AS SELECT * FROM t").await;
+    db.script(
+        "
+        PURGE DERIVED FROM nothing;
+        !! there is no table \"public.nothing\"
+        PURGE DERIVED FROM 'nothing';
+        !! there is no table \"nothing\"
+        PURGE DERIVED FROM v;
+        !! \"public.v\" is a view
+        PURGE DERIVED t;
+        !! expected FROM
+        PURGE DERIVED FROM t WHERE n = 1;
+        !! expected the end of the statement
+        PURGE t;
+        !! expected
+        ",
+    )
+    .await;
+    assert!(n_entries(&db).await >= 4, "nothing went");
+    // Words are names like any other.
+    assert_eq!(db.ok("SELECT purge, derived FROM (SELECT 1 AS purge, 2 AS derived) AS verify").await, "1|2");
+}
