@@ -3,6 +3,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use datafusion::config::ConfigOptions;
 use datafusion::execution::SessionStateBuilder;
@@ -60,6 +61,7 @@ pub struct EngineBuilder {
     settings: Option<Settings>,
     catalog_name: Option<String>,
     clock: Option<Arc<dyn Clock>>,
+    cost_min: Duration,
     extend: Option<Box<dyn FnOnce(SessionStateBuilder) -> SessionStateBuilder + Send>>,
 }
 
@@ -135,6 +137,14 @@ impl EngineBuilder {
         self
     }
 
+    /// Takes every computation to have taken at least this long, when it is weighed whether to keep and to read its result.
+    /// For tests: what is reused then does not depend on how fast the machine is.
+    #[must_use]
+    pub fn cost_min(mut self, cost_min: Duration) -> Self {
+        self.cost_min = cost_min;
+        self
+    }
+
     /// Adds functions, planners or types to what every session starts from.
     #[must_use]
     pub fn extend(mut self, extend: impl FnOnce(SessionStateBuilder) -> SessionStateBuilder + Send + 'static) -> Self {
@@ -179,6 +189,7 @@ impl EngineBuilder {
         let ours = options(template.config_options());
         let clock = self.clock.unwrap_or_else(|| Arc::new(SystemClock));
         let reuse = Reuse::open(&home, Arc::clone(&store), object_stores.clone(), &ours, clock).await?;
+        let reuse = Reuse { cost_min: self.cost_min, ..reuse };
         let shared = Shared { store, object_stores, tracker, catalog, log, reuse, settings, template, home };
         let shared = Arc::new(shared);
         reuse::follow(Arc::downgrade(&shared));

@@ -102,6 +102,8 @@ pub(crate) struct Reuse {
     pub(crate) readers: Readers,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) trouble: Trouble,
+    /// What a computation is taken to have taken at least; see [`EngineBuilder`](crate::EngineBuilder).
+    pub(crate) cost_min: Duration,
 }
 
 impl Reuse {
@@ -161,6 +163,7 @@ impl Reuse {
             salts: Salts::default(),
             relatives: Relatives::default(),
             programs: Programs::default(),
+            cost_min: Duration::ZERO,
         })
     }
 

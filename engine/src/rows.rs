@@ -22,6 +22,7 @@ use nectarine_catalog::Fingerprint;
 use nectarine_planner::reuse::{ExtentCounts, Hit};
 
 use crate::EngineError;
+use crate::derived::still_there;
 use crate::progress::Progress;
 use crate::record::Record;
 use crate::reuse::{Keeping, Leader, Ran, Read, ReceiptSlot, Remembered, Reuse, Reused};
@@ -152,6 +153,8 @@ impl Running {
         self.ending.extents = None;
         self.ending.hits = vec![];
         let plan = Box::pin(planning.state().create_physical_plan(&logical)).await?;
+        // What was read from the entry of a derived table is scanned now.
+        Box::pin(still_there(&self.ending.catalog, None)).await.map_err(wrap)?;
         self.ending.progress.running(&plan);
         self.stream = Some(execute_stream(plan, context)?);
         Ok(true)

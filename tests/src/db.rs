@@ -15,6 +15,7 @@
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use arrow::array::Array;
 use arrow::record_batch::RecordBatch;
@@ -25,6 +26,9 @@ use tempfile::TempDir;
 
 use crate::hook::Hook;
 use crate::watchdog::watch;
+
+/// What is reused must not depend on how fast the machine is: everything takes so long to compute that it is worth keeping.
+const COST_MIN: Duration = Duration::from_secs(1);
 
 /// An engine, a session and a folder for files. Cheap to clone; clones are the same session.
 #[derive(Clone)]
@@ -80,7 +84,8 @@ impl Db {
             builder
         };
         let home = folder.path().join("home");
-        let engine = Box::pin(Engine::builder().home(home).settings(chosen).extend(extend).open()).await?;
+        let builder = Engine::builder().home(home).settings(chosen).cost_min(COST_MIN).extend(extend);
+        let engine = Box::pin(builder.open()).await?;
         let settings = settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         Ok(Self { session: engine.session(), engine, hook, settings, folder })
     }

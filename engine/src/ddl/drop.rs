@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use nectarine_catalog::{CatalogError, TableDef, TableId, TableKind};
+use nectarine_catalog::{TableDef, TableId, TableKind};
 use nectarine_planner::sql::{Drop, Relation};
 
 use super::{check_schema, reference, table};
@@ -34,7 +34,10 @@ pub(crate) async fn drop(run: &StatementRun<'_>, drop: Drop) -> Result<Answer> {
                 let message = format!("\"{}\" does not exist, skipping", name.name);
                 notices.push(Notice { message, hint: None });
             }
-            None => return Err(CatalogError::TableNotFound { name }.into()),
+            None => {
+                let word = drop.relation.keywords().to_ascii_lowercase();
+                return Err(EngineError::missing(&word, &name));
+            }
         }
     }
     ids.sort();

@@ -12,7 +12,7 @@ use datafusion::common::{Column, Diagnostic, SchemaError};
 use datafusion::error::DataFusionError;
 use datafusion::parquet::errors::ParquetError;
 use datafusion::sql::sqlparser::parser::ParserError;
-use nectarine_catalog::CatalogError;
+use nectarine_catalog::{CatalogError, TableName};
 use nectarine_executor::ExecutorError;
 use nectarine_planner::PlannerError;
 use tokio::task::JoinError;
@@ -512,15 +512,20 @@ fn planner(error: &PlannerError) -> EngineError {
     converted
 }
 
+impl EngineError {
+    /// There is no table, view or the like of that name.
+    pub(crate) fn missing(what: &str, name: &TableName) -> Self {
+        let mut error = Self::new(ErrorKind::Sql, format!("{what} \"{}\" does not exist", name.name));
+        error.0.about = Some(About::MissingTable(name.to_string()));
+        error
+    }
+}
+
 fn catalog(error: &CatalogError) -> EngineError {
     let text = error.to_string();
     match error {
-        CatalogError::TableNotFound { name } => {
-            // In the words that a query gets.
-            let mut converted = EngineError::new(ErrorKind::Sql, format!("table \"{}\" does not exist", name.name));
-            converted.0.about = Some(About::MissingTable(name.to_string()));
-            converted
-        }
+        // In the words that a query gets.
+        CatalogError::TableNotFound { name } => EngineError::missing("table", name),
         CatalogError::NotFound { what: "function", name } => {
             let mut converted = EngineError::new(ErrorKind::Sql, text);
             converted.0.about = Some(About::MissingFunction(name.clone()));

@@ -29,7 +29,7 @@ const CHUNK_SHARE: u64 = 64;
 const LEASE: Duration = Duration::from_secs(600);
 /// How often to ask again when others publish all the time.
 const TRIES_MAX: usize = 8;
-/// After a refusal nobody asks again for so long, unless entries came or went.
+/// After a refusal nobody asks again for so long, unless entries came or went, or this process gave something back.
 const REFUSED: Duration = Duration::from_millis(500);
 
 /// What one process has set aside.
@@ -230,9 +230,13 @@ impl Room for Ledger {
         {
             let mut local = self.local.lock();
             local.held = local.held.saturating_sub(bytes);
-            if is_entry {
-                local.granted = local.granted.saturating_sub(bytes);
-                local.published += bytes;
+            match is_entry {
+                true => {
+                    local.granted = local.granted.saturating_sub(bytes);
+                    local.published += bytes;
+                }
+                // There is room now that was not there when it was refused.
+                false => local.refused = None,
             }
         }
         let (used, levels) = self.usage();

@@ -163,7 +163,8 @@ impl Keeping {
                 }
             };
             // Made from entries, it cost what they did as well: that is what remaking it would take.
-            let cost = kept.reused + if is_root { elapsed } else { cost_of(&finished, elapsed) };
+            let computing = if is_root { elapsed } else { cost_of(&finished, elapsed) };
+            let cost = kept.reused + computing.max(self.reuse.cost_min);
             let found = Found { rows: finished.rows, bytes: finished.bytes, cost_us: cost.as_micros() as u64 };
             if !is_worth_it(&found) {
                 tracing::debug!(entry = %kept.prefix.key, ?found, "not worth it");

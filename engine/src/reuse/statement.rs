@@ -332,7 +332,8 @@ impl<'a> StatementReuse<'a> {
         let ours = options(self.state.config_options());
         let max_bytes = parse_size("nectarine.cache.entry_limit", &ours.cache_entry_limit, machine::memory_bytes())?;
         let (_, levels) = self.reuse.caretaker.ledger.usage();
-        Ok(RecordingLimits { max_bytes: max_bytes.min(levels.entry_bytes_max()), ..RecordingLimits::default() })
+        let max_bytes = max_bytes.min(levels.entry_bytes_max());
+        Ok(RecordingLimits { max_bytes, cost_min: self.reuse.cost_min, ..RecordingLimits::default() })
     }
 
     async fn give_up(&mut self, unusable: Unusable) {
