@@ -10,10 +10,9 @@ impl Report {
         self.line("## What eviction costs: a simulation");
         self.line("");
         match &figures.args.home {
-            Some(home) => self.recorded(home.display().to_string(), figures),
+            Some(home) => self.recorded(&home.display().to_string(), figures),
             None => self.made_up(figures),
         }
-        self.line("");
         self.line(
             "Nothing is computed: jobs arrive, and a cache with the engine's own marks (high and low water, largest entry, fresh \
              entries), admission and eviction keeps and evicts. Budgets are parts of what the same cache takes without one. \
@@ -54,7 +53,7 @@ impl Report {
         self.table(&head, rows);
     }
 
-    fn recorded(&mut self, home: String, figures: &Figures) {
+    fn recorded(&mut self, home: &str, figures: &Figures) {
         self.line(&format!(
             "{} statements that the home {home} ran, from `system.queries` and `system.lookups`; what prefixes take and leave is from \
              `system.cache_entries` and `system.evictions`. What was not recorded is approximated: prefixes that were never kept \
@@ -62,6 +61,7 @@ impl Report {
              input is the continuation of another if the statement reused some of its extents.",
             figures.unlimited.n_jobs
         ));
+        self.line("");
     }
 
     fn made_up(&mut self, figures: &Figures) {
@@ -69,8 +69,8 @@ impl Report {
         self.line(&format!(
             "{} jobs of 25 clusters in {DAYS} days, made up (seed {}) with the shape of the logs in section 4.1 of the Nectar paper: \
              programs that run each day or each week, tries of programs that are being written, programs that begin like \
-             others, windows that slide. Each cluster is a home of its own. What the paper says of its logs, and what a cache without a \
-             limit finds here:",
+             others, windows that slide. Each cluster is a home of its own. The logs are not public: the parameters were set by hand \
+             until what a cache without a limit finds here came near to what the paper says of them:",
             args.jobs, args.seed
         ));
         self.line("");
@@ -105,7 +105,11 @@ impl Report {
                 "670 TB",
                 terabytes(homes.first().map_or(0, |home| home.totals.bytes_max)),
             ),
-            ("of it in all never read", "about half", percent(share(all.bytes_unread, all.totals.bytes_max))),
+            (
+                "derived data that nobody read",
+                "half of another cluster's, in 250 days",
+                percent(share(all.bytes_unread, all.totals.bytes_max)),
+            ),
         ];
         self.table(
             &["", "paper", "here"],
@@ -116,10 +120,11 @@ impl Report {
 
 fn row(part: &str, policy: &str, outcome: &Outcome, budget: u64, kept: f64, well: String) -> [String; 9] {
     let gigabytes = budget as f64 / 1e9;
+    let digits = if gigabytes < 100.0 { 3 } else { 0 };
     [
         part.to_string(),
         policy.to_string(),
-        format!("{gigabytes:.1}"),
+        format!("{gigabytes:.digits$}"),
         percent(outcome.saved_share()),
         percent(kept),
         well,

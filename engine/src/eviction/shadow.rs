@@ -6,10 +6,14 @@
 //!   half    the policy is asked which entries would go now. What reading them saved so far would have been computed.
 //! ```
 //!
-//! Both are bounds more than forecasts. Of twice: no more than this, for what is made again from other entries takes less than
-//! its cost says; but of the room, no more is counted on than up to the low-water mark, and what came back meanwhile still takes
-//! its place. Of half: an entry that is missed once is made again and may be read for a while, so not all its uses would be lost;
-//! but one that is valued now may have gone before it was, and that nobody can know.
+//! Bounds, not forecasts: the truth was between them in simulations (`nectarine-benchmarks simulate`), and far from either.
+//!
+//! ```text
+//!   twice   too little, by far: only what went and came back under the same key is seen. What found no room, or was too large for
+//!           the budget, left no record; nor did a miss that was answered by computing other extents or another prefix.
+//!   half    too much, up to several times: an entry that is missed is made again and read for a while, so not all its uses
+//!           would be lost.
+//! ```
 
 use super::{EvictionCandidate, EvictionPolicy, Levels, evict};
 
@@ -45,7 +49,7 @@ pub(crate) struct Shadow {
     pub(crate) us: u64,
 }
 
-/// What twice the budget would have saved. `gone` is in the order in which they went, the oldest first.
+/// What twice the budget would have saved at least. `gone` is in the order in which they went, the oldest first.
 pub(crate) fn twice(levels: Levels, gone: &[Gone]) -> Shadow {
     let mut shadow = Shadow { budget: levels.budget.saturating_mul(2), ..Shadow::default() };
     // Bytes of the first so many. A clock that was set back does not undo an eviction: time only goes on here.
@@ -67,7 +71,7 @@ pub(crate) fn twice(levels: Levels, gone: &[Gone]) -> Shadow {
     shadow
 }
 
-/// What half the budget would have cost.
+/// What half the budget would have cost at most, by what is known of entries now.
 pub(crate) fn half<K: Copy + Ord>(levels: Levels, kept: &[Kept<K>]) -> Shadow {
     let half = Levels { budget: levels.budget / 2, high: levels.high / 2, low: levels.low / 2 };
     // What is larger than the largest entry would never have been kept.

@@ -1,5 +1,5 @@
-//! `system.shadow_budgets`: what twice the budget for cached results would have saved, and what half of it would have cost.
-//! Estimates; `eviction::shadow` says of what.
+//! `system.shadow_budgets`: what twice the budget for cached results would have saved at least, and what half of it would have cost
+//! at most. Rough; `eviction::shadow` says how.
 
 use std::sync::Arc;
 
@@ -41,7 +41,7 @@ pub(super) async fn rows(catalog: &StatementCatalog) -> Result<RecordBatch> {
         evictions.iter().map(|one| Gone { bytes: one.bytes, evicted_at: one.evicted_at, remade: one.remade }).collect();
     let (half, twice) = (half(levels, &kept), twice(levels, &gone));
     let shadows: [(&str, Shadow, f64, Option<i64>); 2] = [
-        ("half", half, -milliseconds(half.us), made.into_iter().min()),
+        ("half", half, 0.0 - milliseconds(half.us), made.into_iter().min()),
         ("twice", twice, milliseconds(twice.us), gone.first().map(|first| first.evicted_at)),
     ];
     let numbers = |of: fn(&Shadow) -> u64| {
