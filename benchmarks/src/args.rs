@@ -6,6 +6,7 @@ use std::str::FromStr;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
+use crate::simulate::JOBS;
 use crate::tpch::N_QUERIES;
 
 /// How fast Nectarine is, against stock DataFusion in the same process, and over many extents.
@@ -47,6 +48,8 @@ pub(crate) enum Task {
     Documents(DocumentsArgs),
     /// A query that is developed step by step, with tries that fail (Nectar's table 6).
     Development(DevelopmentArgs),
+    /// Policies and budgets of eviction, on a made-up workload (Nectar's section 4.1) or on what a home ran.
+    Simulate(SimulateArgs),
     /// All of them, as in docs/benchmarks.md.
     All {
         /// How much.
@@ -78,6 +81,7 @@ pub(crate) struct Tasks {
     pub(crate) documents: DocumentsArgs,
     pub(crate) development: DevelopmentArgs,
     pub(crate) extents: ExtentsArgs,
+    pub(crate) simulate: SimulateArgs,
 }
 
 impl Size {
@@ -91,6 +95,7 @@ impl Size {
         let floats = FloatsArgs::default();
         let clicks = ClicksArgs::default();
         let (documents, development) = (DocumentsArgs::default(), DevelopmentArgs::default());
+        let simulate = SimulateArgs::default();
         Tasks {
             tpch: TpchArgs { scale: tpch.scale / f64::from(share), ..tpch },
             sliding: SlidingArgs { rows: sliding.rows / share, ..sliding },
@@ -101,6 +106,7 @@ impl Size {
             documents: DocumentsArgs { count: documents.count / share, ..documents },
             development: DevelopmentArgs { objects: development.objects / u64::from(share), ..development },
             extents: ExtentsArgs { count: extents.count / share, ..extents },
+            simulate: SimulateArgs { jobs: simulate.jobs / u64::from(share), ..simulate },
         }
     }
 }
@@ -327,6 +333,27 @@ impl fmt::Display for SkyFormat {
 impl Default for DevelopmentArgs {
     fn default() -> Self {
         Self { format: SkyFormat::Csv, objects: 1_000_000, files: 8 }
+    }
+}
+
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct SimulateArgs {
+    /// Jobs of the made-up workload.
+    #[arg(long, default_value_t = JOBS, value_parser = clap::value_parser!(u64).range(100..10_000_000))]
+    pub(crate) jobs: u64,
+
+    /// What the made-up workload is made from.
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+
+    /// Replays what this home ran instead.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) home: Option<PathBuf>,
+}
+
+impl Default for SimulateArgs {
+    fn default() -> Self {
+        Self { jobs: JOBS, seed: 1, home: None }
     }
 }
 

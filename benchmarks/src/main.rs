@@ -12,6 +12,7 @@
 //!   documents   programs that share a sub-computation
 //!   development a query that comes about step by step
 //!   extents     planning, memory and reopening with thousands of extents
+//!   simulate    what eviction costs, by policy and budget
 //!   report      Markdown for people
 //!   timing      samples and what is said of them
 //!   client      someone who asks, and is told the processor time
@@ -39,6 +40,7 @@ mod merging;
 mod random;
 mod report;
 mod reuse;
+mod simulate;
 mod sliding;
 mod timing;
 mod tpch;
@@ -98,8 +100,9 @@ async fn run(args: Args) -> Result<()> {
         Task::Documents(documents) => report.documents(&documents::measure(&documents, &data).await?),
         Task::Development(development) => report.development(&development::measure(&development, &data).await?),
         Task::Extents(extents) => report.extents(&extents::measure(&extents, &data).await?),
+        Task::Simulate(simulate) => report.simulate(&simulate::measure(&simulate).await?),
         Task::All { scale } => {
-            let Tasks { tpch, append, sliding, floats, clicks, merging, documents, development, extents } =
+            let Tasks { tpch, append, sliding, floats, clicks, merging, documents, development, extents, simulate } =
                 scale.tasks();
             report.made_by(match scale {
                 Size::Small => "all --scale small",
@@ -119,6 +122,7 @@ async fn run(args: Args) -> Result<()> {
             let parquet = DevelopmentArgs { format: SkyFormat::Parquet, ..development };
             report.development(&development::measure(&parquet, &data).await?);
             report.extents(&extents::measure(&extents, &data).await?);
+            report.simulate(&simulate::measure(&simulate).await?);
         }
     }
     write(&report.into_text(), args.out)

@@ -27,6 +27,21 @@ impl Random {
         (self.number() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
+    /// Whether something happens that happens so often.
+    pub(crate) fn chance(&mut self, probability: f64) -> bool {
+        self.fraction() < probability
+    }
+
+    /// Between two numbers above 0, as likely in each order of magnitude.
+    pub(crate) fn magnitude(&mut self, low: f64, high: f64) -> f64 {
+        low * (high / low).powf(self.fraction())
+    }
+
+    /// Above 0, as often below `median` as above it; with a `spread` of 1 mostly within a factor of three.
+    pub(crate) fn skewed(&mut self, median: f64, spread: f64) -> f64 {
+        median * (self.bell() * spread).exp()
+    }
+
     /// Around 0 and mostly within one of it, as sums of many small things are.
     pub(crate) fn bell(&mut self) -> f64 {
         (0..12).map(|_| self.fraction()).sum::<f64>() - 6.0
@@ -49,5 +64,9 @@ mod tests {
         let mut random = Random::new(4);
         let mean = (0..1_000).map(|_| random.bell()).sum::<f64>() / 1_000.0;
         assert!(mean.abs() < 0.2, "{mean}");
+        assert!((0..100).all(|_| (1.0..=100.0).contains(&random.magnitude(1.0, 100.0))));
+        let n_below = (0..1_000).filter(|_| random.skewed(7.0, 1.0) < 7.0).count();
+        assert!((400..600).contains(&n_below), "{n_below}");
+        assert!(!random.chance(0.0) && random.chance(1.0));
     }
 }

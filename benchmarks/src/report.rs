@@ -4,6 +4,7 @@ mod append;
 mod clicks;
 mod floats;
 mod sharing;
+mod simulate;
 
 use std::time::Duration;
 

@@ -2,10 +2,12 @@
 //!
 //! ```text
 //!   policy   pure: from statistics to the entries that go, in order
-//!   budget   what the settings come to on this disk: budget, high and low water
+//!   budget   what the settings come to on this disk
+//!   levels   pure: high and low water of a budget
 //!   ledger   room is set aside before anything is written, by all processes of a home together
 //!   readers  entries that a statement of this process is about to read
 //!   evictor  drops entries until the low-water mark is reached
+//!   shadow   pure: what twice or half the budget would have saved
 //! ```
 //!
 //! Entries and what is set aside never come to more than the budget. Leases keep what is needed:
@@ -20,11 +22,15 @@
 mod budget;
 mod evictor;
 mod ledger;
+mod levels;
 mod policy;
 mod readers;
+mod shadow;
 
-pub(crate) use self::budget::{Budget, Levels};
+pub(crate) use self::budget::Budget;
 pub(crate) use self::evictor::{Evictor, Why};
 pub(crate) use self::ledger::Ledger;
+pub use self::levels::Levels;
 pub use self::policy::{EvictionCandidate, EvictionPolicy, Evictions, evict};
 pub(crate) use self::readers::Readers;
+pub(crate) use self::shadow::{Gone, Kept, Shadow, half, twice};

@@ -54,7 +54,7 @@ pub use answer::{Answer, AnswerKind, Notice};
 pub use collector::Collected;
 pub use engine::{Engine, EngineBuilder};
 pub use error::{EngineError, ErrorKind, NameHints, Result};
-pub use eviction::{EvictionCandidate, EvictionPolicy, Evictions, evict};
+pub use eviction::{EvictionCandidate, EvictionPolicy, Evictions, Levels, evict};
 pub use home::default_home;
 pub use names::Names;
 pub use progress::{Progress, ProgressSnapshot};
@@ -65,6 +65,10 @@ pub use warm::Warmed;
 
 // For those who tell the time to an engine.
 pub use nectarine_catalog::{Clock, SystemClock};
+
+// For those who simulate what is kept: the decision is the planner's own.
+pub use nectarine_planner::canonical::PrefixKind;
+pub use nectarine_planner::reuse::{AdmissionPolicy, Inquiry};
 
 // The text of statements is the planner's business; those who read scripts need only these.
 pub use nectarine_planner::reuse::ExtentCounts;

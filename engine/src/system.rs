@@ -12,6 +12,7 @@ mod programs;
 mod provenance;
 mod queries;
 mod settings;
+mod shadow_budgets;
 mod tables;
 
 use std::fmt;
@@ -44,10 +45,11 @@ enum Kind {
     Provenance,
     Queries,
     Settings,
+    ShadowBudgets,
     Tables,
 }
 
-const ALL: [(&str, Kind); 11] = [
+const ALL: [(&str, Kind); 12] = [
     ("cache_entries", Kind::CacheEntries),
     ("dependencies", Kind::Dependencies),
     ("evictions", Kind::Evictions),
@@ -58,6 +60,7 @@ const ALL: [(&str, Kind); 11] = [
     ("provenance", Kind::Provenance),
     ("queries", Kind::Queries),
     ("settings", Kind::Settings),
+    ("shadow_budgets", Kind::ShadowBudgets),
     ("tables", Kind::Tables),
 ];
 
@@ -107,6 +110,7 @@ impl Kind {
             Self::Provenance => provenance::schema(),
             Self::Queries => queries::schema(),
             Self::Settings => settings::schema(),
+            Self::ShadowBudgets => shadow_budgets::schema(),
             Self::Tables => tables::schema(),
         }
     }
@@ -160,6 +164,7 @@ impl TableProvider for SystemTable {
             Kind::Provenance => provenance::rows(&self.catalog, filters).await?,
             Kind::Queries => queries::rows(&self.catalog).await?,
             Kind::Settings => settings::rows(&self.catalog, state)?,
+            Kind::ShadowBudgets => shadow_budgets::rows(&self.catalog).await?,
             Kind::Tables => tables::rows(&self.catalog).await?,
         };
         let schema = batch.schema();

@@ -156,6 +156,29 @@ async fn what_goes_is_told_and_what_it_took_to_make_it_again() {
     assert!(told.ends_with(&format!(",{BUDGET},0,{},{}", stats.evicted, stats.evicted_bytes)), "{told}");
 }
 
+/// Twice the budget would have held what went last and came back; half of it would not hold what is there.
+#[tokio::test(flavor = "multi_thread")]
+async fn other_budgets_are_estimated() {
+    let db = small(BUDGET, 0).await;
+    let shadows = "SELECT budget, bytes, entries > 0, entry_bytes > 0, saved_ms, since IS NULL FROM system.shadow_budgets \
+                   ORDER BY budget";
+    let nothing = format!("half|{}|false|false|0.0|true\ntwice|{}|false|false|0.0|true", BUDGET / 2, BUDGET * 2);
+    assert_eq!(db.ok(shadows).await, nothing);
+    for number in 0..10 {
+        db.ask(&sql(number)).await;
+        db.ask(&sql(number)).await;
+        db.cache().evict().await.expect("it can be asked");
+    }
+    let gone = db.ok("SELECT sql FROM system.evictions ORDER BY evicted_at DESC LIMIT 1").await;
+    db.ask(&gone).await;
+    db.cache().settled().await;
+    let told = db
+        .ok("SELECT budget, entries > 0, entry_bytes > 0, saved_ms > 0, saved_ms < 0, since IS NOT NULL \
+             FROM system.shadow_budgets ORDER BY budget")
+        .await;
+    assert_eq!(told, "half|true|true|false|true|true\ntwice|true|true|true|false|true");
+}
+
 /// The policy at work: what is used often stays.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_used_stays() {

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
+use super::Levels;
 use crate::machine::{self, Disk};
 use crate::settings::{NectarineOptions, parse_size};
 use crate::{EngineError, ErrorKind, Result};
@@ -16,30 +17,6 @@ use crate::{EngineError, ErrorKind, Result};
 const STORE_BYTES: u64 = 1 << 40;
 /// How long a look at the disk is believed.
 const LOOK: Duration = Duration::from_secs(1);
-
-/// Marks that usage is compared with.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Levels {
-    /// What there may be.
-    pub(crate) budget: u64,
-    /// Eviction starts above this.
-    pub(crate) high: u64,
-    /// Eviction ends here. Above it, only what somebody asked for is kept.
-    pub(crate) low: u64,
-}
-
-impl Levels {
-    /// `low` is a share of the budget; high water is a quarter of the rest below the budget.
-    fn new(budget: u64, low_share: f64) -> Self {
-        let low = ((budget as f64 * low_share) as u64).min(budget);
-        Self { budget, high: budget - (budget - low) / 4, low }
-    }
-
-    /// The largest entry: one that fits when eviction has done what it can, if the low-water mark leaves anything.
-    pub(crate) fn entry_bytes_max(&self) -> u64 {
-        (self.budget - self.low).max(self.budget / 20)
-    }
-}
 
 /// See the module.
 #[derive(Debug)]
@@ -105,12 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn marks() {
-        let levels = Levels::new(1000, 0.8);
-        assert_eq!(levels, Levels { budget: 1000, high: 950, low: 800 });
-        assert_eq!(levels.entry_bytes_max(), 200);
-        assert_eq!(Levels::new(0, 0.8), Levels { budget: 0, high: 0, low: 0 });
-        assert_eq!(Levels::new(1000, 1.0), Levels { budget: 1000, high: 1000, low: 1000 });
+    fn shares_as_text() {
         assert!(parse_share("80%").is_ok() && parse_share("0%").is_ok());
         for bad in ["80", "-1%", "101%", "", "NaN%"] {
             assert!(parse_share(bad).is_err(), "{bad}");

@@ -158,7 +158,8 @@ impl Evictor {
         })
     }
 
-    fn candidates(&self) -> Vec<EvictionCandidate<Fingerprint>> {
+    /// All entries, as the policy knows them.
+    pub(crate) fn candidates(&self) -> Vec<EvictionCandidate<Fingerprint>> {
         let now = self.clock.now_ns() / 1000;
         let entries = self.cache.entries();
         entries.into_iter().map(|entry| candidate(&entry, now, self.fresh, self.readers.has(&entry.key))).collect()
