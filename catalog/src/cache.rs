@@ -8,6 +8,7 @@
 //!   inputs       the extents of entries that were asked for lately
 //!   digest_map   a compact map from fingerprints to records
 //!   space        room that is set aside, and what was evicted to make some
+//!   pin          results that are not evicted to make room
 //!   counts       what is counted in memory until it is written down: uses and look-ups
 //!   source       how programs came to be
 //!   provenance   what entries were made of
@@ -24,6 +25,7 @@ mod entry;
 mod index;
 mod inputs;
 pub(crate) mod packing;
+mod pin;
 mod provenance;
 mod source;
 mod space;
@@ -37,6 +39,8 @@ pub use self::entry::{
     CacheEntry, DESCRIPTION_BYTES_MAX, EntryKind, EntryPart, EntrySummary, ProgramRecord, RelativeRecord,
 };
 pub use self::inputs::EntryInputs;
+pub(crate) use self::pin::bytes_besides;
+pub use self::pin::{Pin, PinMove, PinMoves, PinOutcome, PinSubject};
 pub(crate) use self::provenance::groups_of;
 pub use self::provenance::{
     DataScope, EntryLineage, EntryProvenance, ExtentPlace, InputLineage, InputProvenance, NewEntry, Publication,

@@ -41,7 +41,7 @@ pub use cache::{
     AddedEntries, CacheChange, CacheChanges, CacheEntry, CacheLease, DESCRIPTION_BYTES_MAX, DataScope, DroppedEntries,
     EntryInputs, EntryKind, EntryLineage, EntryPart, EntryProvenance, EntrySummary, EvictionNote, EvictionRecord,
     EvictionTotals, ExtentPlace, InputLineage, InputProvenance, Inquiry, LookupCount, NamedText, NewEntry,
-    ProgramRecord, ProgramRun, ProgramSource, Publication, RelativeRecord, SpaceOutcome, SpaceRequest, StoredProgram,
+    Pin, PinMove, PinMoves, PinOutcome, PinSubject, ProgramRecord, ProgramRun, ProgramSource, Publication, RelativeRecord, SpaceOutcome, SpaceRequest, StoredProgram,
     Totals, UseCount, ViewCache, source_name,
 };
 pub use error::{CatalogError, Result};

@@ -23,8 +23,8 @@ pub use self::memory::MemoryStore;
 pub use self::sqlite::SqliteStore;
 use crate::cache::{
     AddedEntries, CacheChange, CacheChanges, CacheEntry, CacheLease, DataScope, DroppedEntries, EntryProvenance,
-    EvictionNote, EvictionRecord, EvictionTotals, LookupCount, NewEntry, ProgramRecord, ProgramRun, Publication,
-    RelativeRecord, SpaceOutcome, SpaceRequest, StoredProgram, UseCount,
+    EvictionNote, EvictionRecord, EvictionTotals, LookupCount, NewEntry, Pin, PinMoves, PinOutcome, PinSubject,
+    ProgramRecord, ProgramRun, Publication, RelativeRecord, SpaceOutcome, SpaceRequest, StoredProgram, UseCount,
 };
 use crate::{CatalogError, Extent, Fingerprint, Function, QueryId, Result, TableDef, TableId, TableName};
 
@@ -162,10 +162,11 @@ pub trait MetadataStore: fmt::Debug + Send + Sync {
     async fn provenance(&self, keys: &[Fingerprint]) -> Result<Vec<EntryProvenance>>;
     /// Entries that were made from something in the scope, or from entries that were; sorted.
     async fn dependants(&self, scope: &DataScope) -> Result<Vec<Fingerprint>>;
-    /// Drops all dependants of the scope, as [`Self::drop_cache_entries`] does. Statements that began before this publish
+    /// Drops all dependants of the scope, as [`Self::evict_cache_entries`] does. Statements that began before this publish
     /// nothing any more.
-    async fn purge(&self, scope: &DataScope, remember: usize) -> Result<DroppedEntries>;
-    /// As [`Self::drop_cache_entries`], and writes down why in the same transaction; see [`Self::evictions`].
+    async fn purge(&self, scope: &DataScope, remember: usize, note: &EvictionNote<'_>) -> Result<DroppedEntries>;
+    /// As [`Self::drop_cache_entries`], and writes down why in the same transaction; see [`Self::evictions`]. What is pinned
+    /// in that moment stays, if the note says so.
     async fn evict_cache_entries(
         &self,
         keys: &[Fingerprint],
@@ -177,6 +178,16 @@ pub trait MetadataStore: fmt::Debug + Send + Sync {
     async fn evictions(&self, limit: usize) -> Result<Vec<EvictionRecord>>;
     /// What all evictions ever came to.
     async fn eviction_totals(&self) -> Result<EvictionTotals>;
+    /// What is pinned, the oldest first. What cannot be read pins nothing.
+    async fn pins(&self) -> Result<Vec<Pin>>;
+    /// Pins the entry that `pin` names, if it is there and all that is pinned comes to no more than `bytes_max`; another pin
+    /// of the same subject is replaced. Its size is taken from the entry. `TableNotFound` if it is a view's and that is gone;
+    /// it goes with the view. Raises the catalog's version.
+    async fn pin(&self, pin: &Pin, bytes_max: u64) -> Result<PinOutcome>;
+    /// Takes a pin away and returns it; `None` if there is none. Raises the catalog's version.
+    async fn unpin(&self, subject: &PinSubject) -> Result<Option<Pin>>;
+    /// Moves pins of views to entries that are there.
+    async fn move_pins(&self, moves: &PinMoves) -> Result<()>;
     /// Sets room aside, if what entries and all leases come to stays within the budget; replaces the holder's lease.
     async fn reserve_cache_space(&self, request: &SpaceRequest) -> Result<SpaceOutcome>;
     /// Replaces the holder's lease, whatever the budget.

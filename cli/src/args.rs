@@ -74,7 +74,7 @@ pub(crate) enum Task {
 /// What to do with cached results.
 #[derive(Subcommand, Debug)]
 pub(crate) enum CacheTask {
-    /// List them, the dearest first
+    /// List them, the dearest first; a star marks what is pinned
     Ls,
     /// Show one: what it is, where it is, what it was computed from
     Show {
@@ -89,6 +89,18 @@ pub(crate) enum CacheTask {
     },
     /// Delete all
     Clear,
+    /// Keep some from being evicted to make room (the statement PIN does so for queries and materialized views)
+    Pin {
+        /// Their fingerprints, or the beginnings of them
+        #[arg(required = true)]
+        fingerprints: Vec<String>,
+    },
+    /// Let some be evicted again
+    Unpin {
+        /// Their fingerprints, or the beginnings of them
+        #[arg(required = true)]
+        fingerprints: Vec<String>,
+    },
     /// Say how many there are, what they saved, and how much room there is
     Stats,
     /// Remove files that no result needs, and say what went; happens by itself now and then

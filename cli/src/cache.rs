@@ -1,5 +1,6 @@
 //! `nectarine cache`: looking after cached results.
 
+mod pin;
 mod warm;
 
 use std::io::Write;
@@ -27,7 +28,8 @@ fn carry_out(shell: &mut Shell, engine: &Engine, task: &CacheTask) -> Result<()>
     match task {
         CacheTask::Ls => {
             let sql = "SELECT left(fingerprint, 12) AS fingerprint, kind, rows, bytes, round(cost_ms, 1) AS cost_ms, \
-                       uses, round(saved_ms, 1) AS saved_ms, last_used_at, left(sql, 60) AS sql \
+                       uses, round(saved_ms, 1) AS saved_ms, last_used_at, \
+                       CASE WHEN pinned THEN '*' ELSE '' END AS pinned, left(sql, 60) AS sql \
                        FROM system.cache_entries ORDER BY cost_ms DESC";
             shell.print_answer(sql, &view, None).map(|_| ())
         }
@@ -51,6 +53,8 @@ fn carry_out(shell: &mut Shell, engine: &Engine, task: &CacheTask) -> Result<()>
             shell.terminal.say(&format!("deleted {}", counted(n_entries)));
             Ok(())
         }
+        CacheTask::Pin { fingerprints } => pin::all(shell, "PIN", fingerprints),
+        CacheTask::Unpin { fingerprints } => pin::all(shell, "UNPIN", fingerprints),
         CacheTask::Verify => {
             let (n_entries, faults) = runtime.block_on(cache.verify()).map_err(failed)?;
             match faults.as_slice() {

@@ -24,13 +24,13 @@ use sqlparser::ast;
 use crate::engine::options;
 use crate::progress::Progress;
 use crate::record::Record;
-use crate::reuse::{self, Keeping, ReceiptSlot, StatementReuse};
+use crate::reuse::{self, Keeping, ReceiptSlot, Root, StatementReuse};
 use crate::rows::{Ending, Plain, RecordedStream, Remember};
 use crate::session::Session;
 use crate::statement::{Planning, StatementCatalog};
 use crate::{
-    Answer, AnswerKind, EngineError, ErrorKind, Notice, Result, copy_from, copy_to, ddl, provenance, settings, show,
-    system,
+    Answer, AnswerKind, EngineError, ErrorKind, Notice, Result, copy_from, copy_to, ddl, pins, provenance, settings,
+    show, system,
 };
 
 /// One statement and what it runs with.
@@ -45,6 +45,8 @@ pub(crate) struct StatementRun<'a> {
     pub(crate) started: Instant,
     /// Names the statement, if it is a query that may be remembered by its text.
     pub(crate) statement_key: Option<Fingerprint>,
+    /// Whether its answer is kept whatever it is worth.
+    pub(crate) must_keep: bool,
 }
 
 impl StatementRun<'_> {
@@ -69,6 +71,8 @@ impl StatementRun<'_> {
             Statement::ExplainProvenance(subject) => provenance::explain_provenance(self, subject).await,
             Statement::Purge(source) => provenance::purge(self, &source).await,
             Statement::Verify(subject) => provenance::verify(self, subject).await,
+            Statement::Pin(target) => pins::pin(self, target).await,
+            Statement::Unpin(target) => pins::unpin(self, target).await,
         }
     }
 
@@ -282,11 +286,11 @@ impl StatementRun<'_> {
 
     /// Runs a query for what it leaves in the cache.
     pub(crate) async fn warm(&self, plan: LogicalPlan) -> Result<Warmed> {
-        let Running { mut stream, notices, receipt, uncacheable } = self.start(plan, true, true).await?;
+        let Running { mut stream, notices, receipt, uncacheable, root } = self.start(plan, true, true).await?;
         while let Some(batch) = stream.next().await {
             batch?;
         }
-        Ok(Warmed { notices, receipt, uncacheable })
+        Ok(Warmed { notices, receipt, uncacheable, root })
     }
 
     /// Reads the number of rows that were written.
@@ -341,6 +345,7 @@ impl StatementRun<'_> {
         let shared = &self.session.inner.shared;
         self.catalog.look_ahead(&plan);
         let reuse = StatementReuse::new(&shared.reuse, self.state, self.catalog)?.of(self.text);
+        let reuse = if self.must_keep { reuse.must_keep() } else { reuse };
         let planned = reuse.plan(&plan, is_query).await?;
         self.record.planned(&planned.plan);
         if let Some(findings) = &planned.findings {
@@ -362,6 +367,7 @@ impl StatementRun<'_> {
         let receipt = ReceiptSlot::default();
         let root = planned.findings.as_ref().map(|findings| findings.root.as_ref());
         let uncacheable = root.and_then(|root| root.err().map(ToString::to_string));
+        let root = root.and_then(|root| Root::of(root.ok()?, self.catalog));
         let ending = Ending {
             record: self.record.clone(),
             progress: self.progress.clone(),
@@ -380,7 +386,7 @@ impl StatementRun<'_> {
             ran: planned.ran,
         };
         let stream = RecordedStream::wrap(stream, ending);
-        Ok(Running { stream, notices: planned.notices, receipt, uncacheable })
+        Ok(Running { stream, notices: planned.notices, receipt, uncacheable, root })
     }
 
     /// The name that a statement means.
@@ -416,6 +422,7 @@ struct Running {
     receipt: ReceiptSlot,
     /// Why its answer can not be kept.
     uncacheable: Option<String>,
+    root: Option<Root>,
 }
 
 /// A query that ran to its end.
@@ -424,6 +431,8 @@ pub(crate) struct Warmed {
     pub(crate) receipt: ReceiptSlot,
     /// Why its answer can not be kept.
     pub(crate) uncacheable: Option<String>,
+    /// Its program, if it can be recognised and reads something.
+    pub(crate) root: Option<Root>,
 }
 
 /// Whether a statement is a query by itself: not EXPLAIN, not EXECUTE of something prepared.

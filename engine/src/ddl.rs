@@ -14,7 +14,7 @@ pub(crate) use function::{create_function, drop_function};
 pub(crate) use rename::{rename, set_schema};
 pub(crate) use schema::{create_schema, drop_schema};
 pub(crate) use table::{create_external_table, create_table, defaults_of};
-pub(crate) use view::{create_view, refresh};
+pub(crate) use view::{create_view, materialized_view, refresh, rows_of};
 
 use datafusion::common::TableReference;
 use datafusion::config::ConfigOptions;

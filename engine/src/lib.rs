@@ -34,6 +34,7 @@ mod named;
 mod names;
 mod noting_store;
 mod only_views;
+mod pins;
 mod progress;
 mod provenance;
 mod query_log;

@@ -16,6 +16,7 @@
 //!   ran        how a program came to be
 //!   follow     what others drop is let go of, also while nobody asks for anything
 //!   lineage    what entries were made of, for the store
+//!   pins       the pins of views follow their programs
 //!   relatives  which programs have the same rows in other columns
 //!   receipt    what an answer used and saved
 //!   lookups    what a statement asked for, for the query log
@@ -41,6 +42,7 @@ mod lineage;
 mod lookups;
 mod nearest;
 mod oracle;
+mod pins;
 mod place;
 mod programs;
 mod ran;
@@ -70,8 +72,9 @@ pub(crate) use self::in_flight::{InFlight, Leader};
 pub(crate) use self::keeping::Keeping;
 pub(crate) use self::lookups::{answered, lookups};
 pub(crate) use self::oracle::Oracle;
+pub(crate) use self::pins::Pins;
 pub(crate) use self::programs::Programs;
-pub(crate) use self::ran::{Ran, functions_of};
+pub(crate) use self::ran::{Ran, Root, functions_of, one_line};
 pub(crate) use self::receipt::ReceiptSlot;
 pub use self::receipt::{Receipt, Reused};
 pub(crate) use self::relatives::Relatives;
@@ -98,6 +101,7 @@ pub(crate) struct Reuse {
     pub(crate) salts: Salts,
     pub(crate) relatives: Relatives,
     pub(crate) programs: Programs,
+    pub(crate) pins: Pins,
     pub(crate) caretaker: Arc<Caretaker>,
     pub(crate) readers: Readers,
     pub(crate) clock: Arc<dyn Clock>,
@@ -126,6 +130,7 @@ impl Reuse {
         })?;
         let cache = ViewCache::open_with(Arc::clone(&store), Arc::clone(&clock)).await?;
         let budget = Budget::new(options, derived.folder())?;
+        let pins = Pins::new(Arc::clone(&store));
         let ledger = Ledger::new(cache.clone(), Arc::clone(&store), Arc::clone(&clock), home.process(), budget);
         let (ledger, readers, processes) = (Arc::new(ledger), Readers::default(), home.processes());
         let derived = derived.written_by(Writer::of(processes.own()), Arc::clone(&ledger) as Arc<dyn Room>);
@@ -164,6 +169,7 @@ impl Reuse {
             relatives: Relatives::default(),
             programs: Programs::default(),
             cost_min: Duration::ZERO,
+            pins,
         })
     }
 

@@ -179,6 +179,7 @@ impl Session {
             record,
             started,
             statement_key: statement_key.filter(|_| is_query),
+            must_keep: false,
         };
         statement_run.run(statement).await
     }

@@ -8,6 +8,7 @@ mod evictions;
 mod extents;
 mod functions;
 mod lookups;
+mod pins;
 mod programs;
 mod provenance;
 mod queries;
@@ -41,6 +42,7 @@ enum Kind {
     Extents,
     Functions,
     Lookups,
+    Pins,
     Programs,
     Provenance,
     Queries,
@@ -56,6 +58,7 @@ const ALL: [(&str, Kind); 12] = [
     ("extents", Kind::Extents),
     ("functions", Kind::Functions),
     ("lookups", Kind::Lookups),
+    ("pins", Kind::Pins),
     ("programs", Kind::Programs),
     ("provenance", Kind::Provenance),
     ("queries", Kind::Queries),
@@ -106,6 +109,7 @@ impl Kind {
             Self::Extents => extents::schema(),
             Self::Functions => functions::schema(),
             Self::Lookups => lookups::schema(),
+            Self::Pins => pins::schema(),
             Self::Programs => programs::schema(),
             Self::Provenance => provenance::schema(),
             Self::Queries => queries::schema(),
@@ -160,6 +164,7 @@ impl TableProvider for SystemTable {
             Kind::Extents => extents::rows(&self.catalog).await?,
             Kind::Functions => functions::rows(&self.catalog)?,
             Kind::Lookups => lookups::rows(&self.catalog).await?,
+            Kind::Pins => pins::rows(&self.catalog).await?,
             Kind::Programs => programs::rows(&self.catalog).await?,
             Kind::Provenance => provenance::rows(&self.catalog, filters).await?,
             Kind::Queries => queries::rows(&self.catalog).await?,
@@ -178,6 +183,10 @@ fn text(name: &str) -> Field {
 
 fn number(name: &str) -> Field {
     Field::new(name, DataType::Int64, true)
+}
+
+fn flag(name: &str) -> Field {
+    Field::new(name, DataType::Boolean, true)
 }
 
 fn decimal(name: &str) -> Field {

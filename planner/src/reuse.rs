@@ -36,7 +36,9 @@ mod windows;
 mod tests;
 
 pub use self::admission::AdmissionPolicy;
-pub use self::context::{ExtentCounts, Findings, Hit, Kept, MadeOf, Repeated, ReuseContext, ReuseExtension, ReuseMode};
+pub use self::context::{
+    ExtentCounts, Findings, Hit, Kept, MadeOf, NamedPrefix, Repeated, ReuseContext, ReuseExtension, ReuseMode,
+};
 pub use self::cover::{Relative, may_cover};
 pub use self::derived::luck;
 pub use self::lookup::Lookup;

@@ -28,6 +28,6 @@ pub use position::{find_name, offset_of};
 pub use refuse::{refuse_ignored, refuse_on_scalar_functions};
 pub use split::{is_complete, split_statements};
 pub use statement::{
-    AlterTableRename, AlterTableSetSchema, CopyFrom, CreateDerived, CreateView, Drop, Percent, PinDerived, PurgeSource,
-    Relation, ShowCreate, Statement, Subject,
+    AlterTableRename, AlterTableSetSchema, CopyFrom, CreateDerived, CreateView, Drop, Percent, PinDerived, PinTarget,
+    PurgeSource, Relation, ShowCreate, Statement, Subject,
 };

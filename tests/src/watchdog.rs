@@ -1,7 +1,7 @@
 //! A test that hangs ends the whole run, with its name, instead of the build machine's patience.
 //!
 //! Whatever the tests share calls [`watch`]: the clock runs from the first call on. `NECTARINE_TEST_MINUTES` gives long
-//! loops more time.
+//! loops more time, and so does a long soak.
 
 use std::cell::OnceCell;
 use std::sync::{Mutex, Once};
@@ -33,7 +33,8 @@ impl Drop for Test {
 pub fn watch() {
     STARTED.call_once(|| {
         let given = std::env::var("NECTARINE_TEST_MINUTES").ok().and_then(|minutes| minutes.parse().ok());
-        let minutes = given.unwrap_or(MINUTES);
+        let soak = std::env::var("NECTARINE_SOAK_MINUTES").ok().and_then(|minutes| minutes.parse::<f64>().ok());
+        let minutes = given.unwrap_or(MINUTES + soak.map_or(0, |minutes| minutes.ceil() as u64));
         std::thread::spawn(move || {
             std::thread::sleep(Duration::from_secs(60 * minutes));
             bark(minutes);

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::{CacheEntry, ProgramRecord, ProgramRun};
+use super::{CacheEntry, PinMoves, ProgramRecord, ProgramRun};
 use crate::{ByteRange, Extent, Fingerprint, Location, TableId};
 
 /// Entries that one statement made, on their way into the store.
@@ -16,6 +16,8 @@ pub struct Publication {
     /// How many purges there had been when the statement began; if there was another since, nothing is published. `None`
     /// for who has read nothing that could have been purged.
     pub purges: Option<i64>,
+    /// Views whose newest results are among the entries.
+    pub pins: PinMoves,
 }
 
 /// An entry on its way into the store.

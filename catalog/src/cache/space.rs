@@ -58,6 +58,8 @@ pub struct EvictionNote<'a> {
     pub at: i64,
     /// Records that stay, the newest.
     pub keep: usize,
+    /// Whether what is pinned stays.
+    pub spares_pinned: bool,
 }
 
 /// An entry that was dropped, as `system.evictions` shows it.

@@ -316,13 +316,11 @@ impl ViewCache {
     }
 
     /// Drops all entries that were made from something in the scope, and refuses what statements that run now make. Returns
-    /// the keys of those that went, and their files that no entry references any more, for the caller to delete.
-    pub async fn purge(&self, scope: &DataScope) -> Result<(Vec<Fingerprint>, Vec<EntryPart>)> {
-        let outcome = self.inner.store.purge(scope, DROPPED_KEPT).await?;
-        if let Some(version) = outcome.version {
-            let changes = outcome.keys.iter().map(|key| CacheChange::Dropped { key: *key, version });
-            self.inner.index.write().apply_own(version, changes);
-        }
+    /// the keys of those that went, and their files that no entry references any more, for the caller to delete. It is written
+    /// down why.
+    pub async fn purge(&self, scope: &DataScope, reason: &str) -> Result<(Vec<Fingerprint>, Vec<EntryPart>)> {
+        let outcome = self.inner.store.purge(scope, DROPPED_KEPT, &self.note(reason, false)).await?;
+        self.dropped(&outcome);
         Ok((outcome.keys, outcome.parts))
     }
 
@@ -361,10 +359,22 @@ impl ViewCache {
 
     /// As [`Self::remove`], and it is written down why; returns what was there, for the caller to delete the files.
     pub async fn evict(&self, keys: &[Fingerprint], reason: &str) -> Result<DroppedEntries> {
-        let note = EvictionNote { reason, at: self.now(), keep: EVICTIONS_KEPT };
-        let outcome = self.inner.store.evict_cache_entries(keys, DROPPED_KEPT, &note).await?;
+        self.evict_noted(keys, &self.note(reason, false)).await
+    }
+
+    /// As [`Self::evict`], but what is pinned stays.
+    pub async fn evict_unpinned(&self, keys: &[Fingerprint], reason: &str) -> Result<DroppedEntries> {
+        self.evict_noted(keys, &self.note(reason, true)).await
+    }
+
+    async fn evict_noted(&self, keys: &[Fingerprint], note: &EvictionNote<'_>) -> Result<DroppedEntries> {
+        let outcome = self.inner.store.evict_cache_entries(keys, DROPPED_KEPT, note).await?;
         self.dropped(&outcome);
         Ok(outcome)
+    }
+
+    fn note<'a>(&self, reason: &'a str, spares_pinned: bool) -> EvictionNote<'a> {
+        EvictionNote { reason, at: self.now(), keep: EVICTIONS_KEPT, spares_pinned }
     }
 
     fn dropped(&self, outcome: &DroppedEntries) {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use arrow::datatypes::{DataType, Field, Fields, IntervalUnit, Schema, SchemaRef, TimeUnit, UnionFields, UnionMode};
 
 use super::{GoneFile, KnownFile, LookupRecord, MemoryStore, MetadataStore, QueryRecord, SqliteStore};
-use crate::cache::{DataScope, Publication};
+use crate::cache::{DataScope, EvictionNote, PinMoves, Publication};
 use crate::{
     ByteRange, CatalogError, ColumnDefault, Extent, ExternalSource, FileFormatKind, Fingerprint, Function, QueryId,
     TableDef, TableId, TableKind, TableName,
@@ -36,6 +36,7 @@ macro_rules! conformance {
 
 pub(crate) mod cache;
 mod named;
+mod pins;
 mod provenance;
 mod space;
 
@@ -674,7 +675,11 @@ async fn a_closed_store_refuses_everything(store: &dyn MetadataStore) {
         store.program_sources(None, 1);
         store.provenance(&[]);
         store.dependants(&DataScope::default());
-        store.purge(&DataScope::default(), 1);
+        store.purge(&DataScope::default(), 1, &EvictionNote { reason: "r", at: 0, keep: 1, spares_pinned: false });
+        store.pins();
+        store.pin(&pins::pin(1), 1);
+        store.unpin(&pins::pin(1).subject);
+        store.move_pins(&PinMoves::default());
     }
     let error = store.append_extents(t.id, &[]).await.expect_err("a refusal");
     assert_eq!(error.to_string(), "cannot append extents in the metadata store");

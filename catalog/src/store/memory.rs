@@ -18,8 +18,8 @@ use super::{
 };
 use crate::cache::{
     AddedEntries, CacheChange, CacheChanges, CacheEntry, CacheLease, DataScope, DroppedEntries, EntryProvenance,
-    EvictionNote, EvictionRecord, EvictionTotals, LookupCount, ProgramRecord, ProgramRun, Publication, RelativeRecord,
-    SpaceOutcome, SpaceRequest, StoredProgram, UseCount,
+    EvictionNote, EvictionRecord, EvictionTotals, LookupCount, Pin, PinMoves, PinOutcome, PinSubject, ProgramRecord,
+    ProgramRun, Publication, RelativeRecord, SpaceOutcome, SpaceRequest, StoredProgram, UseCount,
 };
 use crate::{CatalogError, Extent, Fingerprint, Function, QueryId, Result, TableDef, TableId, TableName, named};
 
@@ -82,6 +82,7 @@ impl State {
     fn remove(&mut self, name: &TableName) -> Option<TableDef> {
         let table = self.tables.remove(name)?;
         self.extents.remove(&table.id);
+        self.cache.unpin(&PinSubject::View(table.id));
         Some(table)
     }
 
@@ -366,8 +367,8 @@ impl MetadataStore for MemoryStore {
         Ok(self.state("look for dependants")?.cache.dependants(scope))
     }
 
-    async fn purge(&self, scope: &DataScope, remember: usize) -> Result<DroppedEntries> {
-        Ok(self.state("purge")?.cache.purge(scope, remember))
+    async fn purge(&self, scope: &DataScope, remember: usize, note: &EvictionNote<'_>) -> Result<DroppedEntries> {
+        Ok(self.state("purge")?.cache.purge(scope, remember, note))
     }
 
     async fn evict_cache_entries(
@@ -376,9 +377,7 @@ impl MetadataStore for MemoryStore {
         remember: usize,
         note: &EvictionNote<'_>,
     ) -> Result<DroppedEntries> {
-        let mut state = self.state("evict cache entries")?;
-        state.cache.record_evictions(keys, note);
-        Ok(state.cache.drop(keys, remember))
+        Ok(self.state("evict cache entries")?.cache.evict(keys, remember, note))
     }
 
     async fn evictions(&self, limit: usize) -> Result<Vec<EvictionRecord>> {
@@ -387,6 +386,32 @@ impl MetadataStore for MemoryStore {
 
     async fn eviction_totals(&self) -> Result<EvictionTotals> {
         Ok(self.state("read what was evicted")?.cache.eviction_totals())
+    }
+
+    async fn pins(&self) -> Result<Vec<Pin>> {
+        Ok(self.state("read what is pinned")?.cache.pins())
+    }
+
+    async fn pin(&self, pin: &Pin, bytes_max: u64) -> Result<PinOutcome> {
+        let mut state = self.state("pin a cache entry")?;
+        if let PinSubject::View(table) = pin.subject {
+            state.name_of(table)?;
+        }
+        let outcome = state.cache.pin(pin, bytes_max);
+        state.version += i64::from(matches!(outcome, PinOutcome::Pinned { .. }));
+        Ok(outcome)
+    }
+
+    async fn unpin(&self, subject: &PinSubject) -> Result<Option<Pin>> {
+        let mut state = self.state("unpin a cache entry")?;
+        let pin = state.cache.unpin(subject);
+        state.version += i64::from(pin.is_some());
+        Ok(pin)
+    }
+
+    async fn move_pins(&self, moves: &PinMoves) -> Result<()> {
+        self.state("move pins")?.cache.move_pins(moves);
+        Ok(())
     }
 
     async fn reserve_cache_space(&self, request: &SpaceRequest) -> Result<SpaceOutcome> {

@@ -43,8 +43,8 @@ use self::lane::Lane;
 use super::{GoneFile, KnownFile, LookupRecord, MetadataStore, QueryRecord, Versions};
 use crate::cache::{
     AddedEntries, CacheChange, CacheChanges, CacheEntry, CacheLease, DataScope, DroppedEntries, EntryProvenance,
-    EvictionNote, EvictionRecord, EvictionTotals, LookupCount, ProgramRecord, ProgramRun, Publication, RelativeRecord,
-    SpaceOutcome, SpaceRequest, StoredProgram, UseCount,
+    EvictionNote, EvictionRecord, EvictionTotals, LookupCount, Pin, PinMoves, PinOutcome, PinSubject, ProgramRecord,
+    ProgramRun, Publication, RelativeRecord, SpaceOutcome, SpaceRequest, StoredProgram, UseCount,
 };
 use crate::{Extent, Fingerprint, Function, QueryId, Result, TableDef, TableId, TableName};
 
@@ -291,8 +291,8 @@ impl MetadataStore for SqliteStore {
         self.tell("look for dependants", outcome)
     }
 
-    async fn purge(&self, scope: &DataScope, remember: usize) -> Result<DroppedEntries> {
-        let outcome = cache::purge(&mut *self.writer.lock().await, scope, remember).await;
+    async fn purge(&self, scope: &DataScope, remember: usize, note: &EvictionNote<'_>) -> Result<DroppedEntries> {
+        let outcome = cache::purge(&mut *self.writer.lock().await, scope, remember, note).await;
         self.tell("purge", outcome)
     }
 
@@ -314,6 +314,26 @@ impl MetadataStore for SqliteStore {
     async fn eviction_totals(&self) -> Result<EvictionTotals> {
         let outcome = cache::eviction_totals(&mut *self.reader.lock().await).await;
         self.tell("read what was evicted", outcome)
+    }
+
+    async fn pins(&self) -> Result<Vec<Pin>> {
+        let outcome = cache::pins(&mut *self.reader.lock().await).await;
+        self.tell("read what is pinned", outcome)
+    }
+
+    async fn pin(&self, pin: &Pin, bytes_max: u64) -> Result<PinOutcome> {
+        let outcome = cache::pin(&mut *self.writer.lock().await, pin, bytes_max).await;
+        self.tell("pin a cache entry", outcome)
+    }
+
+    async fn unpin(&self, subject: &PinSubject) -> Result<Option<Pin>> {
+        let outcome = cache::unpin(&mut *self.writer.lock().await, subject).await;
+        self.tell("unpin a cache entry", outcome)
+    }
+
+    async fn move_pins(&self, moves: &PinMoves) -> Result<()> {
+        let outcome = cache::move_pins(&mut *self.writer.lock().await, moves).await;
+        self.tell("move pins", outcome)
     }
 
     async fn reserve_cache_space(&self, request: &SpaceRequest) -> Result<SpaceOutcome> {

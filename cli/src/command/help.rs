@@ -58,6 +58,12 @@ pub(crate) const STATEMENTS: &[(&str, &str)] = &[
     ("ALTER TABLE", "ALTER TABLE name RENAME TO new_name"),
     ("ALTER MATERIALIZED VIEW", "ALTER MATERIALIZED VIEW name RENAME TO new_name"),
     ("ALTER DERIVED TABLE", "ALTER DERIVED TABLE name RENAME TO new_name | SET PINNED"),
+    (
+        "PIN",
+        "PIN query | ENTRY 'fingerprint' | MATERIALIZED VIEW name\n\
+         Its result is never evicted to make room; that of a view also when its tables grow. SELECT * FROM system.pins shows all.",
+    ),
+    ("UNPIN", "UNPIN query | ENTRY 'fingerprint' | MATERIALIZED VIEW name"),
     ("DESCRIBE", "DESCRIBE table | query"),
     ("EXPLAIN", "EXPLAIN [ANALYZE] [VERBOSE] statement"),
     ("PREPARE", "PREPARE name [(type, ..)] AS statement with $1, $2, .."),

@@ -439,6 +439,7 @@ mod tests {
                 "select parquet",
                 "select partition",
                 "select partitioned",
+                "select pin",
                 "select preceding",
                 "select prepare",
                 "select primary",

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow::datatypes::{Field, Schema};
 use datafusion::config::ConfigOptions;
 use datafusion::datasource::provider_as_source;
-use datafusion::logical_expr::LogicalPlanBuilder;
+use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
 use datafusion::sql::parser::Statement as DFStatement;
 use nectarine_catalog::{CatalogError, MaterializedView, TableDef, TableId, TableKind, TableName};
 use nectarine_planner::sql::CreateView;
@@ -95,22 +95,38 @@ pub(super) fn with_columns(
 
 /// `REFRESH MATERIALIZED VIEW`: what reading it will want is there afterwards.
 pub(crate) async fn refresh(run: &StatementRun<'_>, name: ast::ObjectName) -> Result<Answer> {
-    let name = run.table_name(&reference(&name, run.state.config_options())?)?;
-    let Some(table) = run.catalog.view.tables.get(&name) else {
-        return Err(CatalogError::TableNotFound { name }.into());
-    };
-    if !matches!(table.kind, TableKind::MaterializedView(_)) {
-        let message = format!("\"{}\" is a {}, not a materialized view", name.name, table.kind.word());
-        return Err(EngineError::new(ErrorKind::Sql, message).with_hint("only materialized views are refreshed"));
-    }
-    let provider = run.catalog.provider_of(table).await?;
-    let plan = LogicalPlanBuilder::scan(name.name.as_str(), provider_as_source(provider), None)?.build()?;
+    let table = materialized_view(run, &name, "only materialized views are refreshed")?;
+    let plan = rows_of(run, table).await?;
     let warmed = run.warm(plan).await?;
     Ok(answered(run, "REFRESH MATERIALIZED VIEW", table, warmed))
 }
 
+/// The materialized view of that name; `hint` is for who names something else.
+pub(crate) fn materialized_view<'a>(
+    run: &StatementRun<'a>,
+    name: &ast::ObjectName,
+    hint: &str,
+) -> Result<&'a Arc<TableDef>> {
+    let name = run.table_name(&reference(name, run.state.config_options())?)?;
+    let catalog = run.catalog;
+    let Some(table) = catalog.view.tables.get(&name) else {
+        return Err(CatalogError::TableNotFound { name }.into());
+    };
+    if !matches!(table.kind, TableKind::MaterializedView(_)) {
+        let message = format!("\"{}\" is a {}, not a materialized view", name.name, table.kind.word());
+        return Err(EngineError::new(ErrorKind::Sql, message).with_hint(hint));
+    }
+    Ok(table)
+}
+
+/// All rows of a table, and nothing else.
+pub(crate) async fn rows_of(run: &StatementRun<'_>, table: &Arc<TableDef>) -> Result<LogicalPlan> {
+    let provider = run.catalog.provider_of(table).await?;
+    Ok(LogicalPlanBuilder::scan(table.name.name.as_str(), provider_as_source(provider), None)?.build()?)
+}
+
 fn answered(run: &StatementRun<'_>, tag: &str, table: &TableDef, warmed: Warmed) -> Answer {
-    let Warmed { mut notices, receipt, uncacheable } = warmed;
+    let Warmed { mut notices, receipt, uncacheable, .. } = warmed;
     if let Some(reason) = uncacheable {
         let message = format!("the result of \"{}\" is computed at each use: {reason}", table.name.name);
         notices.push(Notice { message, hint: None });

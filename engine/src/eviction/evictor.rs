@@ -9,8 +9,10 @@
 //! Counted         files of dropped entries count until they are deleted; a process that dies in between leaves its lease, and
 //!                 the collector deletes them.
 //! Late readers    where other processes have the home open, files stay for a moment after their entry is dropped.
+//! Pinned          what is pinned stays; also what is pinned between the choice and the drop.
 //! Any clock       an age that can not be (the clock was set back) is none: idle for no time, and not fresh.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -40,6 +42,8 @@ pub(crate) enum Why {
     Lost,
     /// It was computed anew, and was not the same.
     Wrong,
+    /// All that was made of something had to go.
+    Purged,
 }
 
 impl Why {
@@ -49,6 +53,7 @@ impl Why {
             Self::ByHand => "by hand",
             Self::Lost => "lost",
             Self::Wrong => "wrong",
+            Self::Purged => "purged",
         }
     }
 }
@@ -82,7 +87,7 @@ impl Evictor {
         if to_free == 0 {
             return Ok(evicted);
         }
-        let candidates = self.candidates();
+        let candidates = self.candidates().await?;
         let chosen = evict(EvictionPolicy::Nectar, &candidates, to_free);
         let bytes_of = |key: &Fingerprint| self.cache.lookup(key).map_or(0, |entry| entry.bytes);
         let mut keys = chosen.keys.as_slice();
@@ -117,7 +122,10 @@ impl Evictor {
         fail_point("eviction_begun");
         let (entries, parts) = match why {
             Some(why) => {
-                let dropped = self.cache.evict(keys, why.as_str()).await?;
+                let dropped = match why {
+                    Why::Space => self.cache.evict_unpinned(keys, why.as_str()).await?,
+                    _ => self.cache.evict(keys, why.as_str()).await?,
+                };
                 (dropped.keys.len(), dropped.parts)
             }
             None => {
@@ -159,10 +167,15 @@ impl Evictor {
     }
 
     /// All entries, as the policy knows them.
-    pub(crate) fn candidates(&self) -> Vec<EvictionCandidate<Fingerprint>> {
+    pub(crate) async fn candidates(&self) -> Result<Vec<EvictionCandidate<Fingerprint>>> {
         let now = self.clock.now_ns() / 1000;
+        let pinned: HashSet<Fingerprint> = self.metadata.pins().await?.into_iter().map(|pin| pin.key).collect();
         let entries = self.cache.entries();
-        entries.into_iter().map(|entry| candidate(&entry, now, self.fresh, self.readers.has(&entry.key))).collect()
+        let known = |entry: EntrySummary| EvictionCandidate {
+            pinned: pinned.contains(&entry.key),
+            ..candidate(&entry, now, self.fresh, self.readers.has(&entry.key))
+        };
+        Ok(entries.into_iter().map(known).collect())
     }
 }
 

@@ -17,6 +17,7 @@ use nectarine_planner::sql::PurgeSource;
 
 use super::{answer, scope};
 use crate::command::StatementRun;
+use crate::eviction::Why;
 use crate::reuse::Reuse;
 use crate::{Answer, Notice, Result};
 
@@ -73,7 +74,7 @@ async fn purge_scope(reuse: &Reuse, scope: &DataScope) -> Result<Outcome> {
                 known.insert(key, entry);
             }
         }
-        let (keys, parts) = reuse.cache.purge(scope).await?;
+        let (keys, parts) = reuse.cache.purge(scope, Why::Purged.as_str()).await?;
         keys.iter().for_each(|key| reuse.store.forget(key));
         reuse.fast_path.clear();
         for part in parts {

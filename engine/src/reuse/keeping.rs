@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use datafusion::execution::SendableRecordBatchStream;
 use nectarine_catalog::{
-    CacheEntry, EntryKind, EntryPart, Fingerprint, NewEntry, ProgramRecord, ProgramRun, Publication, fail_point,
+    CacheEntry, EntryKind, EntryPart, Fingerprint, NewEntry, PinMoves, ProgramRecord, ProgramRun, Publication, fail_point,
 };
 use nectarine_executor::{Finished, Lowering, Recording, RecordingLimits, Reserved};
 use nectarine_planner::canonical::{Prefix, PrefixKind};
@@ -48,6 +48,10 @@ pub(crate) struct Keeping {
     ran: Option<Arc<Ran>>,
     /// Whether it has ended well.
     has_ended: bool,
+    /// Whether the answer is kept whatever it is worth.
+    pub(super) must_keep: bool,
+    /// Pins of views that move to what is made here.
+    moves: PinMoves,
 }
 
 impl Keeping {
@@ -74,6 +78,8 @@ impl Keeping {
             catalog: Arc::clone(catalog),
             ran: None,
             has_ended: false,
+            must_keep: false,
+            moves: PinMoves::default(),
         }
     }
 
@@ -86,6 +92,11 @@ impl Keeping {
     /// What this statement keeps takes the place of these entries, which it could not use.
     pub(super) fn replaces(&mut self, entries: &HashSet<Fingerprint>) {
         self.replaced.clone_from(entries);
+    }
+
+    /// These pins move to what is made here.
+    pub(super) fn moves(&mut self, moves: PinMoves) {
+        self.moves = moves;
     }
 
     /// Whether somebody waits for what publishing finds.
@@ -166,7 +177,7 @@ impl Keeping {
             let computing = if is_root { elapsed } else { cost_of(&finished, elapsed) };
             let cost = kept.reused + computing.max(self.reuse.cost_min);
             let found = Found { rows: finished.rows, bytes: finished.bytes, cost_us: cost.as_micros() as u64 };
-            if !is_worth_it(&found) {
+            if !is_worth_it(&found) && !(is_root && self.must_keep) {
                 tracing::debug!(entry = %kept.prefix.key, ?found, "not worth it");
                 unworthy.push((finished.parts, finished.room));
                 continue;
@@ -199,10 +210,12 @@ impl Keeping {
         }
         let parts: Vec<_> = entries.iter().map(|new| (new.entry.key, new.entry.parts.clone())).collect();
         self.introduce(&entries).await;
-        let publication = Publication { entries, run: run.clone(), purges: Some(self.catalog.purges) };
+        let (purges, pins) = (Some(self.catalog.purges), self.moves.clone());
+        let publication = Publication { entries, run: run.clone(), purges, pins };
         match self.reuse.cache.publish(publication).await {
             Ok(added) => {
                 fail_point("entry_published");
+                self.reuse.pins.moved(&self.moves);
                 match (run, added.contains(&true)) {
                     (Some(run), true) => self.reuse.programs.written([run.source]),
                     (Some(run), false) => self.ran_once(run),

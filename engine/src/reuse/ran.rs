@@ -10,7 +10,7 @@ use nectarine_catalog::{
     DESCRIPTION_BYTES_MAX, ExternalSource, Fingerprint, Function, NamedText, ProgramRecord, ProgramRun, ProgramSource,
     TableDef, TableKind, is_store_option, source_name,
 };
-use nectarine_planner::canonical::{Prefix, Salt, changes_rows};
+use nectarine_planner::canonical::{Prefix, PrefixKind, Salt, changes_rows};
 use serde::Serialize;
 
 use super::Programs;
@@ -20,6 +20,36 @@ use crate::statement::StatementCatalog;
 
 /// Our own setting that changes rows.
 const FLOAT_SUMS: &str = "nectarine.float_sums";
+
+/// The whole of a statement, as others name it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Root {
+    /// FP_PD.
+    pub(crate) key: Fingerprint,
+    /// FP_P.
+    pub(crate) program: Fingerprint,
+    /// The program over its tables, whatever they have.
+    pub(crate) source: Fingerprint,
+    /// What its top does.
+    pub(crate) kind: PrefixKind,
+}
+
+impl Root {
+    /// `None` for what reads nothing.
+    pub(crate) fn of(root: &Prefix, catalog: &StatementCatalog) -> Option<Self> {
+        let named = Self { key: root.key, program: root.program, source: source_of(root, catalog), kind: root.kind };
+        (!root.inputs.is_empty()).then_some(named)
+    }
+}
+
+fn source_of(root: &Prefix, catalog: &StatementCatalog) -> Fingerprint {
+    let table = |name: &str| {
+        let (name, id) = table_of(catalog, name);
+        id.map_or(name, |id| id.to_string())
+    };
+    let tables: Vec<String> = root.inputs.iter().map(|input| table(&input.table)).collect();
+    source_name(&root.program, tables.iter().map(String::as_str))
+}
 
 /// A statement and what it was planned with.
 pub(crate) struct Ran {
@@ -42,16 +72,8 @@ impl Ran {
         config: &Arc<ConfigOptions>,
         catalog: &Arc<StatementCatalog>,
     ) -> Self {
-        let tables: Vec<String> = root
-            .inputs
-            .iter()
-            .map(|input| {
-                let (name, id) = table_of(catalog, &input.table);
-                id.map_or(name, |id| id.to_string())
-            })
-            .collect();
         Self {
-            source: source_name(&root.program, tables.iter().map(String::as_str)),
+            source: source_of(root, catalog),
             program: root.program,
             encoding: Arc::clone(&root.encoding),
             text,
@@ -106,7 +128,7 @@ impl Ran {
 }
 
 /// A statement for people.
-pub(super) fn one_line(text: &str) -> String {
+pub(crate) fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 

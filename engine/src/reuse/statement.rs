@@ -16,7 +16,7 @@ use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use datafusion::physical_planner::DefaultPhysicalPlanner;
 use futures::StreamExt;
-use nectarine_catalog::Fingerprint;
+use nectarine_catalog::{Fingerprint, PinMoves};
 use nectarine_executor::{Lowering, RecordingLimits, StatementLowering};
 use nectarine_planner::reuse::{
     AdmissionPolicy, Findings, Repeated, ReuseContext, ReuseExtension, ReuseMode, Unchecked,
@@ -24,7 +24,7 @@ use nectarine_planner::reuse::{
 
 use super::in_flight::Turn;
 use super::late::{Unusable, lower_reads};
-use super::{Keeping, Leader, Oracle, Ran, Reuse, Verified, check};
+use super::{Keeping, Leader, Oracle, Ran, Reuse, Root, Verified, check};
 use crate::derived::still_there;
 use crate::engine::options;
 use crate::machine;
@@ -71,19 +71,26 @@ pub(crate) struct StatementReuse<'a> {
     has_learnt: bool,
     /// The statement, without secrets.
     text: String,
+    /// Whether the answer is kept whatever it is worth.
+    must_keep: bool,
 }
 
 impl<'a> StatementReuse<'a> {
     pub(crate) fn new(reuse: &'a Reuse, state: &'a SessionState, catalog: &'a Arc<StatementCatalog>) -> Result<Self> {
         let mode = reuse_mode(&options(state.config_options()).reuse)?;
         let (banned, notices, text) = (HashSet::new(), vec![], String::new());
-        Ok(Self { reuse, state, catalog, mode, banned, notices, has_learnt: false, text })
+        Ok(Self { reuse, state, catalog, mode, banned, notices, has_learnt: false, text, must_keep: false })
     }
 
     /// Which statement it is, for those who ask where results come from.
     pub(crate) fn of(mut self, text: &str) -> Self {
         self.text = redact(text.trim());
         self
+    }
+
+    /// The same for who wants the answer kept whatever it is worth.
+    pub(crate) fn must_keep(self) -> Self {
+        Self { must_keep: true, ..self }
     }
 
     /// The statement's program, if it has one and reads something.
@@ -146,8 +153,10 @@ impl<'a> StatementReuse<'a> {
             let mut keeping = Keeping::new(self.reuse.clone(), self.mode, &lowering, &findings, self.catalog);
             keeping.describe(&self.text, ran.clone());
             keeping.replaces(&self.banned);
+            keeping.moves(self.follow(&findings).await);
             let mut leader = None;
-            let may_keep = is_query && !describes && !findings.is_exact() && findings.keeps_root && self.mode.keeps();
+            let keeps_root = findings.keeps_root || self.must_keep;
+            let may_keep = is_query && !describes && !findings.is_exact() && keeps_root && self.mode.keeps();
             if let Ok(root) = &findings.root
                 && may_keep
                 && !root.inputs.is_empty()
@@ -175,12 +184,30 @@ impl<'a> StatementReuse<'a> {
                 if is_kept {
                     let reused = findings.hits.iter().map(|hit| hit.found.cost_us).sum();
                     keeping.keep_root(root, Duration::from_micros(reused), self.limits()?, &findings.made_of);
+                    keeping.must_keep = self.must_keep;
                 }
             }
             let keeping = (!keeping.is_empty()).then_some(keeping);
             return Ok(Planned { plan, notices: self.notices, findings: Some(findings), keeping, leader, ran });
         }
         self.without(logical).await
+    }
+
+    /// Lets the pins of views that the plan reads follow their programs; returns those whose results it is about to make.
+    async fn follow(&self, findings: &Findings) -> PinMoves {
+        if !matches!(self.mode, ReuseMode::On | ReuseMode::Refresh) {
+            return PinMoves::default();
+        }
+        let (_, levels) = self.reuse.caretaker.ledger.usage();
+        self.reuse.pins.follow(&self.reuse.cache, &self.catalog.view, &findings.named, levels.low).await
+    }
+
+    /// The whole of a statement, if it can be recognised; nothing runs.
+    pub(crate) async fn root(self, logical: &LogicalPlan) -> Result<Option<Root>> {
+        let catalog = self.catalog;
+        catalog.look_ahead(logical);
+        let findings = self.explain(logical).await?;
+        Ok(findings.and_then(|findings| Root::of(&findings.root.ok()?, catalog)))
     }
 
     /// What planning would find, without a trace: an entry that turns out damaged stays for the statement that wants it.

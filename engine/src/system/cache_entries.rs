@@ -1,14 +1,15 @@
 //! `system.cache_entries`: results that exist, of all processes on this home.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
-use arrow::array::{Float64Array, Int64Array, StringArray, TimestampMicrosecondArray};
+use arrow::array::{BooleanArray, Float64Array, Int64Array, StringArray, TimestampMicrosecondArray};
 use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
 use datafusion::common::Result;
 use nectarine_catalog::CacheEntry;
 
-use super::{decimal, number, table_of, text, time};
+use super::{decimal, flag, number, table_of, text, time};
 use crate::statement::{StatementCatalog, wrap};
 
 /// Entries that are read at a time.
@@ -30,6 +31,7 @@ pub(super) fn schema() -> SchemaRef {
         number("parts"),
         number("extents"),
         text("sql"),
+        flag("pinned"),
     ])
 }
 
@@ -45,6 +47,8 @@ pub(super) async fn rows(catalog: &StatementCatalog) -> Result<RecordBatch> {
         entries.extend(page);
     }
     entries.sort_by_key(|entry| entry.created_at);
+    let pins = catalog.shared.reuse.pins.all().await.map_err(wrap)?;
+    let pinned: HashSet<_> = pins.into_iter().map(|pin| pin.key).collect();
     let known: Vec<_> =
         entries.iter().map(|entry| cache.lookup(&entry.key).unwrap_or_else(|| entry.summary())).collect();
     let milliseconds = |us: u64| us as f64 / 1000.0;
@@ -73,6 +77,7 @@ pub(super) async fn rows(catalog: &StatementCatalog) -> Result<RecordBatch> {
             numbers(entries.iter().map(|entry| entry.parts.len() as u64).collect()),
             numbers(entries.iter().map(|entry| entry.inputs.iter().map(|input| input.len() as u64).sum()).collect()),
             Arc::new(StringArray::from_iter_values(entries.iter().map(|entry| &entry.description))),
+            Arc::new(entries.iter().map(|entry| Some(pinned.contains(&entry.key))).collect::<BooleanArray>()),
         ],
     )?)
 }

@@ -33,6 +33,11 @@ impl NamedExec {
         Self { name, input }
     }
 
+    /// Whose program it is.
+    pub fn view(&self) -> &TableName {
+        &self.name
+    }
+
     /// What is computed.
     pub fn input(&self) -> &Arc<dyn ExecutionPlan> {
         &self.input

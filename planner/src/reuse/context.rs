@@ -11,7 +11,7 @@ use std::sync::Arc;
 use datafusion::common::{Result, plan_err};
 use datafusion::config::{ConfigEntry, ConfigExtension, ConfigOptions, ExtensionOptions};
 use datafusion::physical_plan::ExecutionPlan;
-use nectarine_catalog::Fingerprint;
+use nectarine_catalog::{Fingerprint, TableName};
 use parking_lot::Mutex;
 
 use super::{AdmissionPolicy, CacheOracle, Found, PrefixReport, Recheck, Unchecked};
@@ -99,6 +99,17 @@ pub struct ExtentCounts {
     pub reused: usize,
 }
 
+/// What a materialized view in a plan computes, over today's extents.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct NamedPrefix {
+    /// The view.
+    pub name: TableName,
+    /// FP_P.
+    pub program: Fingerprint,
+    /// FP_PD.
+    pub key: Fingerprint,
+}
+
 /// What the rule found and decided.
 #[derive(Debug)]
 pub struct Findings {
@@ -118,6 +129,8 @@ pub struct Findings {
     pub unchecked: Vec<Unchecked>,
     /// Extents below the plan, and how many of them need not be read. Only told where something is reused.
     pub extents: ExtentCounts,
+    /// Materialized views that the plan reads. Those inside of derived tables are not among them: their extents are of old.
+    pub named: Vec<NamedPrefix>,
     /// What the whole answer is made of.
     pub made_of: MadeOf,
     /// Extents that the plan reads, by their fingerprints.

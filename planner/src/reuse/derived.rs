@@ -18,10 +18,10 @@ use datafusion::common::Result;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::config::ConfigOptions;
 use datafusion::physical_plan::ExecutionPlan;
-use nectarine_catalog::Fingerprint;
+use nectarine_catalog::{Fingerprint, TableName};
 
 use super::rule::rewrite;
-use super::{Findings, ReuseContext};
+use super::{Findings, NamedPrefix, ReuseContext};
 use crate::canonical::{Exactness, PrefixKind, PrefixNode, Salt};
 use crate::node::{DerivedTableExec, ExtentScanExec, NamedExec};
 
@@ -38,13 +38,16 @@ pub(super) fn plain(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPla
     .data()
 }
 
+/// Nodes that were marked, by their addresses. One may have several names: a view of all rows of another.
+pub(super) type Names = Vec<(usize, TableName)>;
+
 /// The plan without the marks of names, and what was marked.
-pub(super) fn without_names(plan: Arc<dyn ExecutionPlan>) -> Result<(Arc<dyn ExecutionPlan>, HashSet<usize>)> {
-    let mut names = HashSet::new();
+pub(super) fn without_names(plan: Arc<dyn ExecutionPlan>) -> Result<(Arc<dyn ExecutionPlan>, Names)> {
+    let mut names = vec![];
     // From below: what was marked stays the node that it is.
     let plan = plan.transform_up(|node| match node.downcast_ref::<NamedExec>() {
         Some(named) => {
-            names.insert(address(named.input()));
+            names.push((address(named.input()), named.view().clone()));
             Ok(Transformed::yes(Arc::clone(named.input())))
         }
         None => Ok(Transformed::no(node)),
@@ -56,20 +59,24 @@ fn address(plan: &Arc<dyn ExecutionPlan>) -> usize {
     Arc::as_ptr(plan).cast::<()>() as usize
 }
 
-/// Marks the prefixes that have a name, and says which they are.
-pub(super) fn mark_named(root: &mut PrefixNode, names: &HashSet<usize>) -> HashSet<Fingerprint> {
-    let mut marked = HashSet::new();
+/// Marks the prefixes that have a name, and says which they are; and what is called how.
+pub(super) fn mark_named(root: &mut PrefixNode, names: &Names) -> (HashSet<Fingerprint>, Vec<NamedPrefix>) {
+    let (mut marked, mut named) = (HashSet::new(), vec![]);
     if !names.is_empty() {
-        visit(root, names, &mut marked);
+        visit(root, names, &mut marked, &mut named);
     }
-    marked
+    (marked, named)
 }
 
-fn visit(node: &mut PrefixNode, names: &HashSet<usize>, marked: &mut HashSet<Fingerprint>) {
-    if names.contains(&address(&node.plan)) {
+fn visit(node: &mut PrefixNode, names: &Names, marked: &mut HashSet<Fingerprint>, named: &mut Vec<NamedPrefix>) {
+    let own = address(&node.plan);
+    for (_, name) in names.iter().filter(|(address, _)| *address == own) {
+        if let Ok(prefix) = &node.prefix {
+            named.push(NamedPrefix { name: name.clone(), program: prefix.program, key: prefix.key });
+        }
         mark(node, marked);
     }
-    node.children.iter_mut().for_each(|child| visit(child, names, marked));
+    node.children.iter_mut().for_each(|child| visit(child, names, marked, named));
 }
 
 /// Nothing with an order is read in the middle of a plan: what is kept of a sorted view there is what it sorts.

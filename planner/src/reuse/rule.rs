@@ -81,6 +81,8 @@ fn reuse(
                 findings.repeated.clear();
                 findings.rechecks.clear();
             }
+            // Views that it was made from are those of then.
+            findings.named.clear();
             (with_config(program, own)?, findings)
         }
         None => rewrite(plan, config, &context.salt(config), context, None)?,
@@ -107,7 +109,7 @@ pub(super) fn rewrite(
 ) -> Result<(Arc<dyn ExecutionPlan>, Findings)> {
     let (plan, names) = without_names(plan)?;
     let mut root = prefixes(&plan, &context.built_ins, config, salt);
-    let named = mark_named(&mut root, &names);
+    let (named, views) = mark_named(&mut root, &names);
     let is_inner = outer.is_some();
     // Ordinals go on from those of the plan around it.
     let kept = outer.map(|outer| std::mem::take(&mut outer.kept)).unwrap_or_default();
@@ -137,6 +139,7 @@ pub(super) fn rewrite(
             rechecks: vec![],
             unchecked: vec![],
             extents: ExtentCounts::default(),
+            named: views,
             made_of: MadeOf::default(),
             scanned: HashSet::new(),
             report: vec![],

@@ -1,9 +1,10 @@
-//! Statements about derived data: where it comes from, whether it is right, and getting rid of it.
+//! Statements about derived data: where it comes from, whether it is right, getting rid of it, and that it stays.
 //!
 //! ```text
 //!   EXPLAIN PROVENANCE query | ENTRY 'fingerprint' | name | ALL
 //!   PURGE DERIVED FROM table | 'table, file, folder, glob or URL'
 //!   VERIFY query | ENTRY 'fingerprint' | name | ALL [SAMPLE n PERCENT]
+//!   [UN]PIN query | ENTRY 'fingerprint' | MATERIALIZED VIEW name
 //! ```
 //!
 //! Their words are names like any other everywhere else.
@@ -12,11 +13,13 @@ use datafusion::common::DataFusionError;
 use datafusion::sql::parser::{DFParser, DFParserBuilder, Statement as DFStatement};
 use sqlparser::ast::ObjectName;
 use sqlparser::dialect::Dialect;
+use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::Token;
 
 use super::parse::Text;
-use super::statement::{Percent, PurgeSource, Statement, Subject};
+use super::position::offset_of_token;
+use super::statement::{Percent, PinTarget, PurgeSource, Statement, Subject};
 use crate::Result;
 
 /// One of them, if the text begins like it.
@@ -30,7 +33,52 @@ pub(super) fn derived(text: &Text<'_>) -> Result<Option<Statement>> {
     if text.is_word(0, "verify") {
         return text.read(|parser| subject(parser, text.dialect(), 1)).map(Statement::Verify).map(Some);
     }
+    if text.is_word(0, "pin") {
+        return pin_target(text).map(Statement::Pin).map(Some);
+    }
+    if text.is_word(0, "unpin") {
+        return pin_target(text).map(Statement::Unpin).map(Some);
+    }
     Ok(None)
+}
+
+/// What follows `PIN` or `UNPIN`.
+fn pin_target(text: &Text<'_>) -> Result<PinTarget> {
+    let mut target = text.read(|parser| {
+        parser.parser.next_token();
+        if let Some(fingerprint) = entry(&mut parser.parser)? {
+            return Ok(PinTarget::Entry(fingerprint));
+        }
+        if parser.parser.parse_keywords(&[Keyword::MATERIALIZED, Keyword::VIEW]) {
+            return Ok(PinTarget::View(parser.parser.parse_object_name(false)?));
+        }
+        // A name alone could mean a view, which a pin follows, or the rows that it has today.
+        if lone_name(&parser.parser).is_some() || parser.parser.peek_token_ref().token == Token::EOF {
+            let found = parser.parser.peek_token();
+            return Ok(parser.parser.expected("a query, ENTRY 'fingerprint' or MATERIALIZED VIEW", found)?);
+        }
+        Ok(PinTarget::Query { statement: Box::new(parser.parse_statement()?), text: String::new() })
+    })?;
+    if let PinTarget::Query { statement, text: written } = &mut target {
+        *written = text_from(text, 1).unwrap_or_else(|| statement.to_string());
+    }
+    Ok(target)
+}
+
+/// The text from its n-th token on, without a semicolon.
+fn text_from(text: &Text<'_>, n: usize) -> Option<String> {
+    let start = offset_of_token(text.sql, text.words().nth(n)?)?;
+    let range = super::split_statements(&text.sql[start..]).into_iter().next()?;
+    Some(text.sql[start..][range].to_owned())
+}
+
+/// `ENTRY 'fingerprint'`
+fn entry(parser: &mut Parser<'_>) -> Result<Option<String>, ParserError> {
+    if !is_word(parser, 0, "entry") || !matches!(peek(parser, 1), Token::SingleQuotedString(_)) {
+        return Ok(None);
+    }
+    parser.next_token();
+    parser.parse_literal_string().map(Some)
 }
 
 fn purge(parser: &mut DFParser<'_>) -> Result<PurgeSource, DataFusionError> {
@@ -52,9 +100,7 @@ fn subject(parser: &mut DFParser<'_>, dialect: &dyn Dialect, n_words: usize) -> 
     for _ in 0..n_words {
         parser.parser.next_token();
     }
-    if is_word(&parser.parser, 0, "entry") && matches!(peek(&parser.parser, 1), Token::SingleQuotedString(_)) {
-        parser.parser.next_token();
-        let fingerprint = parser.parser.parse_literal_string()?;
+    if let Some(fingerprint) = entry(&mut parser.parser)? {
         return Ok(Subject::Entry(fingerprint));
     }
     if is_word(&parser.parser, 0, "all") {

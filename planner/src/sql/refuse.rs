@@ -24,7 +24,7 @@ pub use function::refuse_on_scalar_functions;
 
 use super::lex::{Piece, Pieces};
 use super::position::offset_of_span;
-use super::statement::{Statement, Subject};
+use super::statement::{PinTarget, Statement, Subject};
 use crate::{PlannerError, Result};
 
 /// Fails for the first clause that would be ignored. `sql` is the text that `statement` was read from.
@@ -34,7 +34,9 @@ pub fn refuse_ignored(statement: &Statement, sql: &str) -> Result<()> {
         Statement::DataFusion(statement)
         | Statement::ExplainReuse(statement)
         | Statement::ExplainProvenance(Subject::Statement(statement))
-        | Statement::Verify(Subject::Statement(statement)) => clauses.datafusion(statement),
+        | Statement::Verify(Subject::Statement(statement))
+        | Statement::Pin(PinTarget::Query { statement, .. })
+        | Statement::Unpin(PinTarget::Query { statement, .. }) => clauses.datafusion(statement),
         Statement::CreateView(create) => create.query.visit(&mut clauses),
         Statement::CreateDerived(create) => create.query.visit(&mut clauses),
         Statement::CreateFunction(create) => ddl::create_function(create),
@@ -48,7 +50,9 @@ pub fn refuse_ignored(statement: &Statement, sql: &str) -> Result<()> {
         | Statement::ShowCreate(_)
         | Statement::ExplainProvenance(_)
         | Statement::Purge(_)
-        | Statement::Verify(_) => ControlFlow::Continue(()),
+        | Statement::Verify(_)
+        | Statement::Pin(_)
+        | Statement::Unpin(_) => ControlFlow::Continue(()),
     };
     match found {
         ControlFlow::Continue(()) => Ok(()),

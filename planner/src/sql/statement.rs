@@ -42,6 +42,26 @@ pub enum Statement {
     Purge(PurgeSource),
     /// `VERIFY statement | ENTRY 'fingerprint' | name | ALL [SAMPLE n PERCENT]`.
     Verify(Subject),
+    /// `PIN query | ENTRY 'fingerprint' | MATERIALIZED VIEW name`.
+    Pin(PinTarget),
+    /// `UNPIN query | ENTRY 'fingerprint' | MATERIALIZED VIEW name`.
+    Unpin(PinTarget),
+}
+
+/// A result that is to stay, or may go again.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum PinTarget {
+    /// The answer to a query.
+    Query {
+        /// To plan it.
+        statement: Box<DFStatement>,
+        /// As it was written.
+        text: String,
+    },
+    /// One cached result, by the beginning of its fingerprint.
+    Entry(String),
+    /// What a materialized view computes.
+    View(ObjectName),
 }
 
 /// What a statement about results is about.
@@ -216,7 +236,9 @@ impl Statement {
         let (Self::DataFusion(statement)
         | Self::ExplainReuse(statement)
         | Self::ExplainProvenance(Subject::Statement(statement))
-        | Self::Verify(Subject::Statement(statement))) = self
+        | Self::Verify(Subject::Statement(statement))
+        | Self::Pin(PinTarget::Query { statement, .. })
+        | Self::Unpin(PinTarget::Query { statement, .. })) = self
         else {
             return None;
         };

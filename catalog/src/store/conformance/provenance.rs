@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::cache::{entry, key};
 use super::{MemoryStore, MetadataStore, SqliteStore};
 use crate::cache::{
-    DataScope, EntryLineage, EntryProvenance, InputLineage, NamedText, NewEntry, ProgramRecord, ProgramRun,
+    DataScope, EntryLineage, EntryProvenance, EvictionNote, InputLineage, NamedText, NewEntry, ProgramRecord, ProgramRun,
     ProgramSource, Publication, source_name,
 };
 use crate::{ByteRange, Extent, Fingerprint, Location, TableId};
@@ -23,6 +23,8 @@ conformance! {
     places_are_forgotten_with_their_last_entry
     long_lists_share_places
 }
+
+const NOTE: EvictionNote<'_> = EvictionNote { reason: "purged", at: 5, keep: 10, spares_pinned: false };
 
 // Things to store.
 
@@ -147,7 +149,8 @@ async fn entries_know_what_they_are_made_of(store: &dyn MetadataStore) {
     let (whole, part) = (extent("file:///a.parquet", None), extent("file:///b.csv", Some((10, 20))));
     let statement = run("SELECT 1 FROM t");
     let new = made(1, "public.t", Some(id), &[Arc::clone(&whole), Arc::clone(&part)], &[7, 8]);
-    let publication = Publication { entries: vec![new], run: Some(statement.clone()), purges: Some(0) };
+    let (entries, run) = (vec![new], Some(statement.clone()));
+    let publication = Publication { entries, run, purges: Some(0), ..Publication::default() };
     assert_eq!(store.publish(&publication).await.expect("published").added, [true]);
     let found = provenance(store, 1).await;
     assert_eq!((found.key, found.source), (key(1), Some(statement.source)));
@@ -219,8 +222,10 @@ async fn purging_drops_and_refuses(store: &dyn MetadataStore) {
     publish(store, entries(1)).await;
     publish(store, vec![made(2, "t", None, &[extent("file:///b", None)], &[])]).await;
     let before = store.versions().await.expect("versions");
-    let dropped = store.purge(&files(&["file:///a"]), 10).await.expect("purged");
+    let dropped = store.purge(&files(&["file:///a"]), 10, &NOTE).await.expect("purged");
     assert_eq!(dropped.keys, [key(1)]);
+    let told = store.evictions(10).await.expect("evictions");
+    assert_eq!((told.len(), told[0].key, told[0].reason.as_str(), told[0].evicted_at), (1, key(1), "purged", 5));
     assert_eq!(dropped.parts.len(), 2);
     let after = store.versions().await.expect("versions");
     assert_eq!(dropped.version, Some(after.cache));
@@ -229,7 +234,8 @@ async fn purging_drops_and_refuses(store: &dyn MetadataStore) {
     assert_eq!(store.cache_entry(&key(1)).await.expect("an answer"), None);
     assert!(store.cache_entry(&key(2)).await.expect("an answer").is_some());
     // Who began before it comes too late; nothing of what it brings is there afterwards.
-    let late = Publication { entries: entries(3), run: Some(run("SELECT 3")), purges: Some(before.purges) };
+    let (new, run) = (entries(3), Some(run("SELECT 3")));
+    let late = Publication { entries: new, run, purges: Some(before.purges), ..Publication::default() };
     let refused = store.publish(&late).await.expect("an answer");
     assert_eq!((refused.version, &refused.added[..]), (None, &[false][..]));
     assert_eq!(store.versions().await.expect("versions"), after);
@@ -241,10 +247,11 @@ async fn purging_drops_and_refuses(store: &dyn MetadataStore) {
 
 async fn a_purge_of_nothing_refuses_too(store: &dyn MetadataStore) {
     let before = store.versions().await.expect("versions");
-    let dropped = store.purge(&files(&["file:///a"]), 10).await.expect("purged");
+    let dropped = store.purge(&files(&["file:///a"]), 10, &NOTE).await.expect("purged");
     assert_eq!((dropped.version, dropped.keys.len()), (None, 0));
+    assert_eq!(store.evictions(10).await.expect("evictions"), []);
     let entries = vec![made(1, "t", None, &[extent("file:///a", None)], &[])];
-    let late = Publication { entries, run: None, purges: Some(before.purges) };
+    let late = Publication { entries, purges: Some(before.purges), ..Publication::default() };
     assert_eq!(store.publish(&late).await.expect("an answer").added, [false]);
 }
 

@@ -19,7 +19,7 @@ conformance! {
 }
 
 fn note(reason: &str) -> EvictionNote<'_> {
-    EvictionNote { reason, at: 500, keep: 100 }
+    EvictionNote { reason, at: 500, keep: 100, spares_pinned: false }
 }
 
 async fn version(store: &dyn MetadataStore) -> i64 {

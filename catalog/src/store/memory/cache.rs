@@ -1,5 +1,6 @@
 //! The view cache's records in memory; the twin of `sqlite/cache`.
 
+mod pins;
 mod provenance;
 mod space;
 
@@ -13,7 +14,7 @@ use self::space::Space;
 use crate::Fingerprint;
 use crate::cache::{
     AddedEntries, CacheChange, CacheChanges, CacheEntry, DroppedEntries, EntryLineage, EntrySummary, LookupCount,
-    ProgramRecord, RelativeRecord, StoredProgram, UseCount,
+    Pin, ProgramRecord, RelativeRecord, StoredProgram, UseCount,
 };
 
 #[derive(Debug)]
@@ -35,6 +36,8 @@ pub(super) struct Cache {
     /// Of lists that entries have.
     places: BTreeMap<Arc<[Fingerprint]>, Places>,
     space: Space,
+    /// The oldest first.
+    pins: Vec<Pin>,
 }
 
 #[derive(Debug)]
@@ -63,6 +66,7 @@ impl Default for Cache {
             sources: BTreeMap::new(),
             places: BTreeMap::new(),
             space: Space::default(),
+            pins: vec![],
         }
     }
 }

@@ -16,6 +16,7 @@
 //!   dependants  the other way round: what was made of something; purging it
 //!   space     leases, and room that is set aside
 //!   evictions what was evicted, and what it took to make it again
+//!   pins      what is not evicted to make room
 //!   sweep     what the collector asks
 //! ```
 //!
@@ -31,6 +32,7 @@ mod drop;
 mod evictions;
 mod near;
 mod origins;
+mod pins;
 mod places;
 mod provenance;
 mod read;
@@ -50,6 +52,7 @@ pub(super) use self::dependants::{dependants, purge};
 pub(super) use self::drop::drop;
 pub(super) use self::evictions::{eviction_totals, evictions};
 pub(super) use self::near::neighbours;
+pub(super) use self::pins::{move_pins, pin, pins, unpin};
 pub(super) use self::provenance::provenance;
 pub(super) use self::read::{entry, files_referenced, page, program};
 pub(super) use self::relatives::{relatives, save_relatives};

@@ -28,6 +28,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0008_space.sql"),
     include_str!("../migrations/0009_provenance.sql"),
     include_str!("../migrations/0010_named.sql"),
+    include_str!("../migrations/0011_pins.sql"),
 ];
 
 /// The newest version this build knows.

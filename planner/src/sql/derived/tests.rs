@@ -43,6 +43,27 @@ fn sources() {
 }
 
 #[test]
+fn pins() {
+    let entry = PinTarget::Entry("8d2f".to_owned());
+    assert_eq!(read("PIN ENTRY '8d2f';"), Statement::Pin(entry.clone()));
+    assert_eq!(read("unpin entry '8d2f'"), Statement::Unpin(entry));
+    for (sql, query_text) in [
+        ("PIN SELECT 1;", "SELECT 1"),
+        (" -- why\n pin  with x as (select 1)\n select * from x ; ", "with x as (select 1)\n select * from x"),
+        ("PIN (SELECT 'ü;') -- that's it", "(SELECT 'ü;')"),
+        ("PIN SELECT entry FROM pin", "SELECT entry FROM pin"),
+    ] {
+        let Statement::Pin(PinTarget::Query { statement, text }) = read(sql) else { panic!("{sql}") };
+        assert!(text.starts_with(query_text), "{sql}: {text}");
+        assert_eq!(query(query_text), Subject::Statement(statement), "{sql}");
+    }
+    let Statement::Unpin(PinTarget::View(name)) = read("UNPIN MATERIALIZED VIEW s.\"V\";") else { panic!("a view") };
+    assert_eq!(name.to_string(), "s.\"V\"");
+    // Their words are names like any other everywhere else.
+    assert!(matches!(read("SELECT pin, unpin FROM pins AS pin"), Statement::DataFusion(_)));
+}
+
+#[test]
 fn mistakes_are_told() {
     for (sql, words) in [
         ("PURGE DERIVED 't'", "expected FROM"),
@@ -52,6 +73,11 @@ fn mistakes_are_told() {
         ("VERIFY ALL SAMPLE 101 PERCENT", "expected a number above 0 and up to 100"),
         ("VERIFY ALL SAMPLE 10", "expected PERCENT"),
         ("VERIFY ENTRY 'a' 'b'", "expected the end of the statement"),
+        ("PIN", "expected a query, ENTRY 'fingerprint' or MATERIALIZED VIEW"),
+        ("PIN v", "expected a query, ENTRY 'fingerprint' or MATERIALIZED VIEW, found \"v\""),
+        ("UNPIN ALL;", "expected a query"),
+        ("PIN MATERIALIZED VIEW", "expected"),
+        ("PIN ENTRY 'a' 'b'", "expected the end of the statement"),
     ] {
         let error = parse(sql, &ParseOptions::default()).expect_err(sql).to_string();
         assert!(error.contains(words), "{sql}: {error}");

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use super::{Cache, Record};
 use crate::cache::{
-    DataScope, DroppedEntries, EntryProvenance, ExtentPlace, InputProvenance, ProgramRun, Publication, StoredProgram,
+    DataScope, DroppedEntries, EntryProvenance, EvictionNote, ExtentPlace, InputProvenance, ProgramRun, Publication,
+    StoredProgram,
 };
 use crate::{AddedEntries, ByteRange, Extent, Fingerprint, plain_location};
 
@@ -30,6 +31,9 @@ impl Cache {
                 let place = |extent: &Arc<Extent>| (Arc::from(plain_location(&extent.location)), extent.range);
                 self.places.entry(Arc::clone(list)).or_insert_with(|| input.extents.iter().map(place).collect());
             }
+        }
+        if outcome.version.is_some() {
+            self.move_pins(&publication.pins);
         }
         outcome
     }
@@ -141,10 +145,15 @@ impl Cache {
         }
     }
 
-    pub(in super::super) fn purge(&mut self, scope: &DataScope, remember: usize) -> DroppedEntries {
+    pub(in super::super) fn purge(
+        &mut self,
+        scope: &DataScope,
+        remember: usize,
+        note: &EvictionNote<'_>,
+    ) -> DroppedEntries {
         self.purges += 1;
         let keys = self.dependants(scope);
-        self.drop(&keys, remember)
+        self.evict(&keys, remember, note)
     }
 
     /// Forgets where the extents of lists are that no entry has any more.

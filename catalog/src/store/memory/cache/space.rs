@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, VecDeque};
 
 use super::Cache;
 use crate::Fingerprint;
-use crate::cache::{CacheEntry, CacheLease, EvictionNote, EvictionRecord, EvictionTotals, SpaceOutcome, SpaceRequest};
+use crate::cache::{
+    CacheEntry, CacheLease, DroppedEntries, EvictionNote, EvictionRecord, EvictionTotals, SpaceOutcome, SpaceRequest,
+};
 
 #[derive(Debug, Default)]
 pub(super) struct Space {
@@ -22,7 +24,20 @@ impl Space {
 }
 
 impl Cache {
-    pub(in super::super) fn record_evictions(&mut self, keys: &[Fingerprint], note: &EvictionNote<'_>) {
+    /// Drops entries and writes down why.
+    pub(in super::super) fn evict(
+        &mut self,
+        keys: &[Fingerprint],
+        remember: usize,
+        note: &EvictionNote<'_>,
+    ) -> DroppedEntries {
+        let may_go = |key: &&Fingerprint| !note.spares_pinned || !self.is_pinned(key);
+        let keys: Vec<Fingerprint> = keys.iter().filter(may_go).copied().collect();
+        self.record_evictions(&keys, note);
+        self.drop(&keys, remember)
+    }
+
+    fn record_evictions(&mut self, keys: &[Fingerprint], note: &EvictionNote<'_>) {
         let mut gone: Vec<_> = keys.iter().filter_map(|key| self.entries.get(key)).collect();
         gone.sort_by_key(|record| record.id);
         gone.dedup_by_key(|record| record.id);

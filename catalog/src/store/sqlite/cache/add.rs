@@ -9,7 +9,7 @@ use sqlx::{QueryBuilder, Row, Sqlite};
 use super::super::fault::Fault;
 use super::super::lane::Lane;
 use super::summary::Summary;
-use super::{BATCH, among, drop, evictions, is_common, next_version, origins, places, sources};
+use super::{BATCH, among, drop, evictions, is_common, next_version, origins, pins, places, sources};
 use crate::cache::{AddedEntries, NewEntry, Publication};
 use crate::{Fingerprint, FingerprintBuilder, fail_point};
 
@@ -46,6 +46,7 @@ pub(in super::super) async fn publish(lane: &mut Lane, publication: &Publication
         note.rollback().await?;
         return Ok(AddedEntries { version: None, added });
     }
+    pins::move_in(&mut note, &publication.pins).await?;
     fail_point("commit_begun");
     note.commit().await?;
     fail_point("commit_done");

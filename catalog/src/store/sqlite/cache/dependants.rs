@@ -13,7 +13,7 @@ use sqlx::{Connection, Encode, Row, Sqlite, Type};
 use super::super::fault::Fault;
 use super::super::lane::Lane;
 use super::{BATCH, among, among_values, drop, is_common};
-use crate::cache::{DataScope, DroppedEntries};
+use crate::cache::{DataScope, DroppedEntries, EvictionNote};
 use crate::{Fingerprint, fail_point};
 
 pub(in super::super) async fn dependants(lane: &mut Lane, scope: &DataScope) -> Result<Vec<Fingerprint>, Fault> {
@@ -27,12 +27,13 @@ pub(in super::super) async fn purge(
     lane: &mut Lane,
     scope: &DataScope,
     remember: usize,
+    why: &EvictionNote<'_>,
 ) -> Result<DroppedEntries, Fault> {
     let mut note = lane.note().await?;
     // First, because it takes the lock on PostgreSQL: nobody publishes between the look and the drop.
     sqlx::query("UPDATE cache_state SET purges = purges + 1").execute(&mut *note).await?;
     let keys = find(&mut note, scope).await?;
-    let outcome = drop::drop_in(&mut note, &keys, remember, None).await?;
+    let outcome = drop::drop_in(&mut note, &keys, remember, Some(why)).await?;
     fail_point("drop_begun");
     // Also if nothing was dropped: what is being computed now must not come.
     note.commit().await?;

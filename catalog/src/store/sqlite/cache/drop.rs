@@ -7,7 +7,7 @@ use sqlx::{QueryBuilder, Row, Sqlite};
 
 use super::super::fault::Fault;
 use super::super::lane::Lane;
-use super::{BATCH, among, among_values, evictions, is_common, next_version, places, read};
+use super::{BATCH, among, among_values, evictions, is_common, next_version, pins, places, read};
 use crate::cache::{DroppedEntries, EntryPart, EvictionNote};
 use crate::{Fingerprint, fail_point};
 
@@ -37,6 +37,12 @@ pub(super) async fn drop_in(
     why: Option<&EvictionNote<'_>>,
 ) -> Result<DroppedEntries, Fault> {
     let version = next_version(note).await?;
+    // Looked at in the transaction that drops: who pins meanwhile waits, and then finds nothing to pin.
+    let unpinned = match why.is_some_and(|why| why.spares_pinned) {
+        true => Some(pins::unpinned(note, keys).await?),
+        false => None,
+    };
+    let keys = unpinned.as_deref().unwrap_or(keys);
     if let Some(why) = why {
         evictions::record(note, keys, why).await?;
     }
