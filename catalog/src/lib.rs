@@ -40,9 +40,9 @@ mod tracker;
 pub use cache::{
     AddedEntries, CacheChange, CacheChanges, CacheEntry, CacheLease, DESCRIPTION_BYTES_MAX, DataScope, DroppedEntries,
     EntryInputs, EntryKind, EntryLineage, EntryPart, EntryProvenance, EntrySummary, EvictionNote, EvictionRecord,
-    EvictionTotals, ExtentPlace, InputLineage, InputProvenance, Inquiry, LookupCount, NamedText, NewEntry,
-    Pin, PinMove, PinMoves, PinOutcome, PinSubject, ProgramRecord, ProgramRun, ProgramSource, Publication, RelativeRecord, SpaceOutcome, SpaceRequest, StoredProgram,
-    Totals, UseCount, ViewCache, source_name,
+    EvictionTotals, ExtentPlace, InputLineage, InputProvenance, Inquiry, LookupCount, NamedText, NewEntry, Pin,
+    PinMove, PinMoves, PinOutcome, PinSubject, ProgramRecord, ProgramRun, ProgramSource, Publication, RelativeRecord,
+    SpaceOutcome, SpaceRequest, StoredProgram, Totals, UseCount, ViewCache, source_name,
 };
 pub use error::{CatalogError, Result};
 pub use extent::{ByteRange, Extent};

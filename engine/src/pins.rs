@@ -108,7 +108,8 @@ async fn pin_rows(
     let limit = &options(run.state.config_options()).cache_entry_limit;
     let most = size(levels.entry_bytes_max());
     let detail = format!("its result found no room: one may take {most} of the budget, and no more than {limit}");
-    Err(not_kept(&what, &detail).with_hint("raise nectarine.cache.budget and nectarine.cache.entry_limit, or UNPIN others"))
+    Err(not_kept(&what, &detail)
+        .with_hint("raise nectarine.cache.budget and nectarine.cache.entry_limit, or UNPIN others"))
 }
 
 /// Writes a pin down; its size, or `None` if the entry is not there.
@@ -169,8 +170,9 @@ async fn unpin_entry(run: &StatementRun<'_>, beginning: &str) -> Result<Answer> 
         PinSubject::Entry(_) | PinSubject::Query(_) => None,
     }) {
         let message = format!("\"{beginning}\" is pinned as the result of \"{}\"", view.name);
-        return Err(EngineError::new(ErrorKind::Sql, message)
-            .with_hint(format!("UNPIN MATERIALIZED VIEW {}", view.name)));
+        return Err(
+            EngineError::new(ErrorKind::Sql, message).with_hint(format!("UNPIN MATERIALIZED VIEW {}", view.name))
+        );
     }
     found.retain(|pin| !matches!(pin.subject, PinSubject::View(_)));
     let subjects: Vec<PinSubject> = found.iter().map(|pin| pin.subject).collect();

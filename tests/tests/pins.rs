@@ -12,7 +12,11 @@ const BUDGET: u64 = 1 << 20;
 
 /// About 130 KB of rows.
 fn sql(number: usize) -> String {
-    format!("SELECT n, md5(CAST(n AS TEXT)) AS s FROM t WHERE n % 20 = {} AND n > {} ORDER BY n", number % 20, number / 20)
+    format!(
+        "SELECT n, md5(CAST(n AS TEXT)) AS s FROM t WHERE n % 20 = {} AND n > {} ORDER BY n",
+        number % 20,
+        number / 20
+    )
 }
 
 async fn small() -> Db {
@@ -198,7 +202,8 @@ async fn what_went_for_another_reason_comes_back_pinned() {
     // Purged, and written down as such.
     db.ok("PURGE DERIVED FROM t").await;
     assert_eq!(pins(&db).await, waiting);
-    let gone = format!("SELECT reason, bytes > 0, remade_at IS NULL FROM system.evictions WHERE fingerprint = '{query}'");
+    let gone =
+        format!("SELECT reason, bytes > 0, remade_at IS NULL FROM system.evictions WHERE fingerprint = '{query}'");
     let told = db.ok(&format!("{gone} ORDER BY evicted_at DESC LIMIT 1")).await;
     assert_eq!(told, "purged|true|true");
     assert_eq!(db.ask(&sql(0)).await.0, rows);

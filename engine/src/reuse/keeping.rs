@@ -10,7 +10,8 @@ use std::time::Duration;
 
 use datafusion::execution::SendableRecordBatchStream;
 use nectarine_catalog::{
-    CacheEntry, EntryKind, EntryPart, Fingerprint, NewEntry, PinMoves, ProgramRecord, ProgramRun, Publication, fail_point,
+    CacheEntry, EntryKind, EntryPart, Fingerprint, NewEntry, PinMoves, ProgramRecord, ProgramRun, Publication,
+    fail_point,
 };
 use nectarine_executor::{Finished, Lowering, Recording, RecordingLimits, Reserved};
 use nectarine_planner::canonical::{Prefix, PrefixKind};

@@ -63,8 +63,7 @@ impl Pins {
                 return none;
             }
         };
-        let (there, coming): (Vec<_>, Vec<_>) =
-            moves.into_iter().partition(|moved| cache.lookup(&moved.key).is_some());
+        let (there, coming): (Vec<_>, Vec<_>) = moves.into_iter().partition(|moved| cache.lookup(&moved.key).is_some());
         if !there.is_empty() {
             let moves = PinMoves { moves: there, bytes_max };
             match self.store.move_pins(&moves).await {

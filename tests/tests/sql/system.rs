@@ -58,10 +58,7 @@ async fn columns() {
         columns("provenance").await,
         "derived|Utf8, input|Utf8, input_kind|Utf8, role|Utf8, byte_start|Int64, byte_end|Int64, extent|Utf8"
     );
-    assert_eq!(
-        columns("pins").await,
-        format!("what|Utf8, kind|Utf8, fingerprint|Utf8, pinned_at|{time}, bytes|Int64")
-    );
+    assert_eq!(columns("pins").await, format!("what|Utf8, kind|Utf8, fingerprint|Utf8, pinned_at|{time}, bytes|Int64"));
     let entries = columns("cache_entries").await;
     assert!(entries.ends_with(", extents|Int64, sql|Utf8, pinned|Boolean"), "{entries}");
     assert_eq!(columns("settings").await, "name|Utf8, value|Utf8, default|Utf8, source|Utf8, description|Utf8");

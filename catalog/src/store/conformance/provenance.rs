@@ -6,8 +6,8 @@ use std::sync::Arc;
 use super::cache::{entry, key};
 use super::{MemoryStore, MetadataStore, SqliteStore};
 use crate::cache::{
-    DataScope, EntryLineage, EntryProvenance, EvictionNote, InputLineage, NamedText, NewEntry, ProgramRecord, ProgramRun,
-    ProgramSource, Publication, source_name,
+    DataScope, EntryLineage, EntryProvenance, EvictionNote, InputLineage, NamedText, NewEntry, ProgramRecord,
+    ProgramRun, ProgramSource, Publication, source_name,
 };
 use crate::{ByteRange, Extent, Fingerprint, Location, TableId};
 

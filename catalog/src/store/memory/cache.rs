@@ -13,8 +13,8 @@ use self::provenance::Places;
 use self::space::Space;
 use crate::Fingerprint;
 use crate::cache::{
-    AddedEntries, CacheChange, CacheChanges, CacheEntry, DroppedEntries, EntryLineage, EntrySummary, LookupCount,
-    Pin, ProgramRecord, RelativeRecord, StoredProgram, UseCount,
+    AddedEntries, CacheChange, CacheChanges, CacheEntry, DroppedEntries, EntryLineage, EntrySummary, LookupCount, Pin,
+    ProgramRecord, RelativeRecord, StoredProgram, UseCount,
 };
 
 #[derive(Debug)]
