@@ -75,7 +75,7 @@ async fn ask_all(session: &Session) -> Result<Records> {
 }
 
 /// Runs a statement, and makes something of each row.
-async fn ask<T>(session: &Session, sql: &str, of_row: impl Fn(&Row) -> T) -> Result<Vec<T>> {
+async fn ask<T>(session: &Session, sql: &str, of_row: impl Fn(&Row<'_>) -> T) -> Result<Vec<T>> {
     let answer = session.execute(sql).await.with_context(|| sql.to_string())?;
     let mut made = vec![];
     for batch in answer.collect().await.with_context(|| sql.to_string())? {
