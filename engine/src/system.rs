@@ -51,7 +51,7 @@ enum Kind {
     Tables,
 }
 
-const ALL: [(&str, Kind); 12] = [
+const ALL: [(&str, Kind); 13] = [
     ("cache_entries", Kind::CacheEntries),
     ("dependencies", Kind::Dependencies),
     ("evictions", Kind::Evictions),

@@ -27,7 +27,7 @@ pub(super) async fn rows(catalog: &StatementCatalog) -> Result<RecordBatch> {
     let reuse = &catalog.shared.reuse;
     reuse.refresh().await;
     let (_, levels) = reuse.caretaker.ledger.usage();
-    let known = reuse.caretaker.evictor.candidates().await?.into_iter();
+    let known = reuse.caretaker.evictor.candidates().await.map_err(wrap)?.into_iter();
     // One that went since the candidates were listed saved nothing any more.
     let kept = known.filter_map(|candidate| {
         let entry = reuse.cache.lookup(&candidate.key)?;
