@@ -153,17 +153,17 @@ async fn pins_of_views_move_with_what_is_published(store: &dyn MetadataStore) {
     store.pin(&pin(1), 1000).await.expect("pinned");
     let version = store.catalog_version().await.expect("a version");
     publish(store, 2, moves(view.id, 2, 1000)).await;
-    assert_eq!(keys(store).await, [key(2), key(1)], "that of the view, and no other");
+    assert_eq!(keys(store).await, [key(1), key(2)], "that of the view, and no other");
     // Not to what is not there, and not of another program or view.
     publish(store, 3, moves(view.id, 9, 1000)).await;
     let program = key(99);
     let other = PinMoves { moves: vec![PinMove { program, ..moves(view.id, 3, 0).moves[0] }], bytes_max: 1000 };
     store.move_pins(&other).await.expect("an answer");
     store.move_pins(&moves(TableId::new(), 3, 1000)).await.expect("an answer");
-    assert_eq!(keys(store).await, [key(2), key(1)]);
+    assert_eq!(keys(store).await, [key(1), key(2)]);
     // To one that is there already.
     store.move_pins(&moves(view.id, 3, 1000)).await.expect("moved");
-    assert_eq!(keys(store).await, [key(3), key(1)]);
+    assert_eq!(keys(store).await, [key(1), key(3)]);
     assert_eq!(store.catalog_version().await.expect("a version"), version);
 }
 

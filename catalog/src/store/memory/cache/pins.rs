@@ -18,7 +18,7 @@ impl Cache {
         }
         self.unpin(&pin.subject);
         self.pins.push(Pin { bytes: own, ..pin.clone() });
-        self.pins.sort_by_key(|pin| pin.pinned_at);
+        self.pins.sort_by_key(|pin| (pin.pinned_at, pin.subject.kind(), pin.subject));
         PinOutcome::Pinned { bytes: own }
     }
 
