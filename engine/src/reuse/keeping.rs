@@ -178,7 +178,8 @@ impl Keeping {
             let computing = if is_root { elapsed } else { cost_of(&finished, elapsed) };
             let cost = kept.reused + computing.max(self.reuse.cost_min);
             let found = Found { rows: finished.rows, bytes: finished.bytes, cost_us: cost.as_micros() as u64 };
-            if !is_worth_it(&found) && !(is_root && self.must_keep) {
+            let is_wanted = is_root && self.must_keep;
+            if !is_wanted && !is_worth_it(&found) {
                 tracing::debug!(entry = %kept.prefix.key, ?found, "not worth it");
                 unworthy.push((finished.parts, finished.room));
                 continue;
