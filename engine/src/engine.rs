@@ -17,7 +17,7 @@ use nectarine_catalog::store::{MetadataStore, SqliteStore};
 use nectarine_catalog::{Clock, ExtentTracker, ObjectStores, SystemClock};
 use nectarine_executor::{LowerExtentScans, NameScannedFiles};
 use nectarine_planner::reuse::ReusePrefixes;
-use nectarine_planner::{PlainAntiJoins, UnambiguousFilters};
+use nectarine_planner::{PlainAntiJoins, UnambiguousFilters, WholeWindows};
 
 use crate::catalog_view::CatalogCache;
 use crate::home::Home;
@@ -166,6 +166,7 @@ impl EngineBuilder {
 
         let mut rules = PhysicalOptimizer::new().rules;
         UnambiguousFilters::guard(&mut rules);
+        WholeWindows::guard(&mut rules);
         rules.insert(0, Arc::new(ReusePrefixes));
         rules.insert(1, Arc::new(PlainAntiJoins));
         rules.insert(2, Arc::new(LowerExtentScans::new(Arc::clone(&runtime))));

@@ -13,17 +13,23 @@
 //!         ScanExec: b
 //! ```
 //!
-//! Fires when   DataFusion's rule would; a part of a plan in which a name occurs twice keeps its filters where they are.
+//! A filter on the key of a semi join goes to both of its sides, on the other one to the column of the key's name, which may be
+//! any column but the key's partner: a semi join whose names mislead like that is taken for ambiguous too.
+//!
+//! Fires when   DataFusion's rule would; a part of a plan in which names mislead keeps its filters where they are.
 //! Keeps true   the plan's schema and rows.
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use datafusion::common::Result;
+use datafusion::common::{JoinType, Result};
 use datafusion::config::ConfigOptions;
+use datafusion::physical_expr::PhysicalExprRef;
+use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
+use datafusion::physical_plan::joins::HashJoinExec;
 
 /// What DataFusion's rules that go by names are called, with more words behind it.
 const BY_NAME: &str = "FilterPushdown";
@@ -68,9 +74,31 @@ impl PhysicalOptimizerRule for UnambiguousFilters {
     }
 }
 
-/// Whether no node has two columns of one name.
+/// Whether no node has two columns of one name, and no semi join one that is called like a key of the other side.
 fn is_unambiguous(plan: &Arc<dyn ExecutionPlan>) -> bool {
     let schema = plan.schema();
     let mut names = HashSet::with_capacity(schema.fields().len());
-    schema.fields().iter().all(|field| names.insert(field.name())) && plan.children().into_iter().all(is_unambiguous)
+    schema.fields().iter().all(|field| names.insert(field.name()))
+        && plan.downcast_ref::<HashJoinExec>().is_none_or(keys_mean_their_partners)
+        && plan.children().into_iter().all(is_unambiguous)
+}
+
+/// Whether the name of every key of a semi join means its partner on the other side, or nothing.
+fn keys_mean_their_partners(join: &HashJoinExec) -> bool {
+    let (is_left, other) = match join.join_type() {
+        JoinType::LeftSemi => (true, join.right().schema()),
+        JoinType::RightSemi => (false, join.left().schema()),
+        _ => return true,
+    };
+    let pairs: Vec<_> =
+        join.on().iter().map(|(left, right)| if is_left { (left, right) } else { (right, left) }).collect();
+    let column = |expr: &PhysicalExprRef| expr.downcast_ref::<Column>().cloned();
+    pairs.iter().filter_map(|(key, _)| column(key)).all(|key| {
+        let Some((found, _)) = other.column_with_name(key.name()) else { return true };
+        let is_partner = |(own, partner): &(&PhysicalExprRef, &PhysicalExprRef)| {
+            column(own).is_some_and(|own| own.index() == key.index())
+                && column(partner).is_some_and(|partner| partner.index() == found)
+        };
+        pairs.iter().any(is_partner)
+    })
 }

@@ -5,6 +5,7 @@
 //!   provider   a stream as DataFusion sees it
 //!   prune      which extents a filter can not touch
 //!   ambiguous  filters stay where names do not tell columns apart
+//!   windows_whole  what a window function reads is not cut for a LIMIT above it
 //!   not_in     NOT IN without NULLs is a plain anti join
 //!   function   functions written in SQL, inlined
 //!   canonical  the normal form of plans and their fingerprints
@@ -26,8 +27,10 @@ mod prune;
 pub mod reuse;
 mod segment;
 pub mod sql;
+mod windows_whole;
 
 pub use ambiguous::UnambiguousFilters;
 pub use error::{PlannerError, Result};
 pub use not_in::PlainAntiJoins;
 pub use provider::{StreamTable, Streams, reading_of};
+pub use windows_whole::WholeWindows;

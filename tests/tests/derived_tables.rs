@@ -383,3 +383,34 @@ async fn killed_while_it_is_made() {
     assert!(described.contains("Depends on: table public.t"), "{described}");
     drop(db);
 }
+
+/// All rows of a file: kept, and read when the file is gone.
+#[tokio::test(flavor = "multi_thread")]
+async fn mere_copies_outlive_their_files() {
+    let db = table(2).await;
+    db.ok("CREATE DERIVED TABLE d AS SELECT * FROM t").await;
+    db.ok("CREATE DERIVED TABLE e AS SELECT k, id FROM t").await;
+    let sum = db.ok("SELECT sum(id) FROM d").await;
+    std::fs::remove_file(db.path("t/000.parquet")).expect("it was there");
+    let db = db.reopen().await;
+    assert_eq!(db.ok("SELECT sum(id) FROM d").await, sum);
+    assert_eq!(db.ok("SELECT sum(id) FROM e").await, sum);
+    assert_eq!(db.ok("SELECT count(*) FROM d").await, (2 * ROWS).to_string());
+    db.ok("ALTER DERIVED TABLE d SET PINNED").await;
+    wipe(&db);
+    assert_eq!(db.reopen().await.ok("SELECT sum(id) FROM d").await, sum);
+}
+
+/// What is computed over other files says nothing about rows that are kept.
+#[tokio::test(flavor = "multi_thread")]
+async fn verifying_over_changed_files_drops_nothing() {
+    let db = table(1).await;
+    db.ok("CREATE DERIVED TABLE d AS SELECT k, count(*) AS c, sum(id) AS s FROM t GROUP BY k").await;
+    let sum = db.ok("SELECT sum(s) FROM d").await;
+    facts(&db.path("t/000.parquet"), 5);
+    for sql in ["VERIFY d", "VERIFY SELECT sum(s) FROM d", "VERIFY ALL"] {
+        let told = db.ok(sql).await;
+        assert!(!told.contains("different") && told.contains("not verified"), "{sql}: {told}");
+        assert_eq!(db.ok("SELECT sum(s) FROM d").await, sum, "{sql}");
+    }
+}

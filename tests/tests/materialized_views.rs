@@ -125,6 +125,14 @@ async fn statements() {
         SELECT x, a FROM v ORDER BY x;
         -> 2|1
         -> 3|2
+        CREATE MATERIALIZED VIEW g AS SELECT a, count(*) AS c FROM t GROUP BY a WITH NO DATA;
+        -> CREATE MATERIALIZED VIEW
+        CREATE DERIVED TABLE h AS SELECT a, count(*) AS c FROM t GROUP BY a WITH DATA;
+        -> CREATE DERIVED TABLE
+        SELECT sum(c) FROM g;
+        -> 2
+        DROP DERIVED TABLE h;
+        DROP MATERIALIZED VIEW g;
         REFRESH MATERIALIZED VIEW v;
         -> REFRESH MATERIALIZED VIEW
         REFRESH MATERIALIZED VIEW t;

@@ -322,3 +322,43 @@ async fn columns_of_one_name() {
         }
     }
 }
+
+/// The key of a semi join has a name that means another column on its other side: a filter on it goes to one side only.
+#[tokio::test(flavor = "multi_thread")]
+async fn keys_of_semi_joins_with_misleading_names() {
+    let db = Db::new().await;
+    db.ok(
+        "COPY (SELECT value AS k, value % 7 AS v FROM generate_series(1, 1000)) TO '{dir}/l.parquet' STORED AS PARQUET",
+    )
+    .await;
+    db.ok("COPY (SELECT value AS j, 5000 - value AS k FROM generate_series(1, 1000)) TO '{dir}/r.parquet' STORED AS PARQUET").await;
+    db.ok("COPY (SELECT value AS x FROM generate_series(1, 5)) TO '{dir}/s.parquet' STORED AS PARQUET").await;
+    for table in ["l", "r", "s"] {
+        db.ok(&format!("CREATE EXTERNAL TABLE {table} STORED AS PARQUET LOCATION '{{dir}}/{table}.parquet'")).await;
+    }
+    let semi = "SELECT k FROM l WHERE EXISTS (SELECT 1 FROM r WHERE r.j = l.k AND r.k <> l.v)";
+    db.ok(&format!("CREATE MATERIALIZED VIEW mv AS {semi}")).await;
+    for mode in ["off", "on", "on", "check", "refresh", "on"] {
+        db.ok(&format!("SET nectarine.reuse = '{mode}'")).await;
+        assert_eq!(db.ok(&format!("SELECT count(*) FROM s JOIN ({semi}) q ON s.x = q.k")).await, "5", "{mode}");
+        assert_eq!(db.ok("SELECT count(*) FROM mv WHERE k < 10").await, "9", "{mode}");
+    }
+}
+
+/// A window function ranks all groups, however few of them are wanted in the end.
+#[tokio::test(flavor = "multi_thread")]
+async fn groups_below_a_window_are_not_cut() {
+    let db = Db::new().await;
+    db.ok("COPY (SELECT value FROM generate_series(1, 1000)) TO '{dir}/t/0.parquet' STORED AS PARQUET").await;
+    db.ok("CREATE EXTERNAL TABLE t STORED AS PARQUET LOCATION '{dir}/t/'").await;
+    for mode in ["off", "on", "on", "read_only", "check"] {
+        db.ok(&format!("SET nectarine.reuse = '{mode}'")).await;
+        for from in ["t", "generate_series(1, 1000)"] {
+            let sql = format!(
+                "SELECT value, rank() OVER (ORDER BY value) AS r FROM (SELECT DISTINCT value FROM {from}) AS x \
+                 ORDER BY value DESC LIMIT 3"
+            );
+            assert_eq!(db.ok(&sql).await, "1000|1000\n999|999\n998|998", "{mode}: {sql}");
+        }
+    }
+}

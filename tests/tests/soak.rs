@@ -261,6 +261,7 @@ struct Seen {
 }
 
 /// Looks from outside until the end.
+#[expect(clippy::print_stdout, reason = "it takes long; whoever runs it wants to see where it is")]
 fn watch(soak: &Arc<Soak>, stop: &Arc<AtomicBool>, long: Duration) -> std::thread::JoinHandle<Seen> {
     let (soak, stop) = (Arc::clone(soak), Arc::clone(stop));
     std::thread::spawn(move || {

@@ -115,11 +115,14 @@ pub(super) fn rewrite(
     let kept = outer.map(|outer| std::mem::take(&mut outer.kept)).unwrap_or_default();
     let mut n_occurrences = HashMap::new();
     count_occurrences(&root, None, &mut n_occurrences);
-    let inquiries = inquire(&root, context);
+    let derived_root =
+        root.prefix.as_ref().ok().filter(|prefix| is_inner && !prefix.inputs.is_empty()).map(|prefix| prefix.key);
+    let inquiries = inquire(&root, context, is_inner);
     let mut rewrite = Rewrite {
         context,
         config,
         salt,
+        derived_root,
         named,
         n_occurrences,
         segments: HashMap::new(),
@@ -244,9 +247,14 @@ fn largest_repeated(
 }
 
 /// One batched question. If the whole answer is there, the rest of the plan is not asked for.
-fn inquire(root: &PrefixNode, context: &ReuseContext) -> HashMap<Fingerprint, Inquiry> {
+fn inquire(root: &PrefixNode, context: &ReuseContext, is_inner: bool) -> HashMap<Fingerprint, Inquiry> {
     let mut answers = HashMap::new();
-    if let Some(prefix) = candidate(root, true) {
+    let whole = match is_inner {
+        // Also a mere scan: the rows of a derived table may outlive its files.
+        true => root.prefix.as_ref().ok().filter(|prefix| !prefix.inputs.is_empty()),
+        false => candidate(root, true),
+    };
+    if let Some(prefix) = whole {
         let answer = context.oracle.inquire(&[(prefix.key, prefix.program)], context.counts);
         let found = answer.first().is_some_and(|answer| answer.found.is_some());
         answers.extend(answer.into_iter().map(|answer| (prefix.key, answer)));
@@ -304,6 +312,8 @@ pub(super) struct Rewrite<'a> {
     pub(super) context: &'a ReuseContext,
     pub(super) config: &'a ConfigOptions,
     pub(super) salt: &'a Salt,
+    /// The whole, if it is the program of a derived table.
+    derived_root: Option<Fingerprint>,
     /// Prefixes that have a name.
     named: HashSet<Fingerprint>,
     pub(super) inquiries: HashMap<Fingerprint, Inquiry>,
@@ -354,7 +364,7 @@ impl Rewrite<'_> {
     }
 
     fn choose_below(&mut self, node: &PrefixNode, is_root: bool, as_set: bool) -> Result<()> {
-        if let Some(prefix) = candidate(node, is_root)
+        if let Some(prefix) = self.readable(node, is_root)
             && self.usable(prefix).is_some()
         {
             self.chosen.insert(prefix.key);
@@ -423,14 +433,22 @@ impl Rewrite<'_> {
         true
     }
 
+    /// The node's prefix, if it could be read from the cache.
+    fn readable<'n>(&self, node: &'n PrefixNode, is_whole: bool) -> Option<&'n Prefix> {
+        let whole = node.prefix.as_ref().ok().filter(|prefix| is_whole && self.derived_root == Some(prefix.key));
+        whole.or_else(|| candidate(node, is_whole))
+    }
+
     fn usable(&self, prefix: &Prefix) -> Option<Found> {
         let found = self.inquiries.get(&prefix.key)?.found?;
         let is_excluded = self.context.banned.contains(&prefix.key) || self.inconsistent.contains(&prefix.key);
-        (!is_excluded && is_worth_it(&found)).then_some(found)
+        // What a derived table is made of may be gone: its rows are read whatever that takes.
+        let is_wanted = self.derived_root == Some(prefix.key) || is_worth_it(&found);
+        (!is_excluded && is_wanted).then_some(found)
     }
 
     fn rewrite(&mut self, node: &PrefixNode, place: Place) -> Result<Arc<dyn ExecutionPlan>> {
-        let prefix = candidate(node, place.is_whole());
+        let prefix = self.readable(node, place.is_whole());
         if let Some(prefix) = prefix.filter(|prefix| self.chosen.contains(&prefix.key))
             && let Some(found) = self.usable(prefix)
         {

@@ -7,11 +7,10 @@
 //!   DROP DERIVED TABLE [IF EXISTS] name, .. [CASCADE | RESTRICT]
 //! ```
 
-use datafusion::common::DataFusionError;
 use datafusion::sql::parser::{DFParser, Statement as DFStatement};
 use sqlparser::ast;
 use sqlparser::keywords::Keyword;
-use sqlparser::parser::{IsOptional, Parser};
+use sqlparser::parser::IsOptional;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use super::parse::{Text, keyword_of};
@@ -36,10 +35,10 @@ pub(super) fn create(text: &Text<'_>) -> Result<Option<Statement>> {
 }
 
 fn create_view(text: &Text<'_>) -> Result<Statement> {
-    let (create, with_data) = text.read(|parser| {
+    let (n_tokens, with_data) = with_data(text);
+    let create = text.first(n_tokens).read(|parser| {
         let or_replace = begin(parser);
-        let create = parser.parser.parse_create_view(false, or_replace, false, None)?;
-        Ok((create, with_data(&mut parser.parser)?))
+        Ok(parser.parser.parse_create_view(false, or_replace, false, None)?)
     })?;
     if !view::is_plain(&create) {
         // Says which clause is not offered, as for any other view.
@@ -54,7 +53,8 @@ fn create_view(text: &Text<'_>) -> Result<Statement> {
 }
 
 fn create_derived(text: &Text<'_>) -> Result<Statement> {
-    let mut created = text.read(|parser| {
+    let (n_tokens, with_data) = with_data(text);
+    let mut created = text.first(n_tokens).read(|parser| {
         let or_replace = begin(parser);
         let parser = &mut parser.parser;
         parser.next_token(); // DERIVED
@@ -64,7 +64,6 @@ fn create_derived(text: &Text<'_>) -> Result<Statement> {
         let columns = parser.parse_parenthesized_column_list(IsOptional::Optional, false)?;
         parser.expect_keyword(Keyword::AS)?;
         let query = parser.parse_query()?;
-        let with_data = with_data(parser)?;
         let query_text = String::new();
         Ok(CreateDerived { name, columns, query, query_text, or_replace, if_not_exists, with_data })
     })?;
@@ -79,13 +78,18 @@ fn begin(parser: &mut DFParser<'_>) -> bool {
     parser.parser.parse_keywords(&[Keyword::OR, Keyword::REPLACE])
 }
 
-fn with_data(parser: &mut Parser<'_>) -> Result<bool, DataFusionError> {
-    if !parser.parse_keyword(Keyword::WITH) {
-        return Ok(true);
+/// How many tokens stand before a `WITH [NO] DATA` at the end, and whether rows are wanted. Cut off before the query is read: after a
+/// `GROUP BY`, `WITH` would begin something else.
+fn with_data(text: &Text<'_>) -> (usize, bool) {
+    let is_mute = |token: &Token| matches!(token, Token::Whitespace(_) | Token::SemiColon | Token::EOF);
+    let spoken = text.tokens.iter().enumerate().filter(|(_, token)| !is_mute(&token.token));
+    let mut from_end = spoken.rev().map(|(at, token)| (at, keyword_of(&token.token)));
+    let all = (text.tokens.len(), true);
+    match (from_end.next(), from_end.next(), from_end.next()) {
+        (Some((_, Keyword::DATA)), Some((at, Keyword::WITH)), _) => (at, true),
+        (Some((_, Keyword::DATA)), Some((_, Keyword::NO)), Some((at, Keyword::WITH))) => (at, false),
+        _ => all,
     }
-    let is_wanted = !parser.parse_keyword(Keyword::NO);
-    parser.expect_keyword(Keyword::DATA)?;
-    Ok(is_wanted)
 }
 
 /// The text of a query without the `WITH [NO] DATA` behind it.

@@ -95,6 +95,11 @@ impl Text<'_> {
         self.is_word(1, "reuse")
     }
 
+    /// The same with only so many of its tokens.
+    pub(super) fn first(&self, n_tokens: usize) -> Text<'_> {
+        Text { sql: self.sql, tokens: &self.tokens[..n_tokens.min(self.tokens.len())], ..*self }
+    }
+
     /// Whose SQL it is.
     pub(super) fn dialect(&self) -> &dyn ParserDialect {
         self.dialect
