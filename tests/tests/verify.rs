@@ -137,3 +137,15 @@ async fn damaged_files_go() {
     assert!(matches!(outcomes(&told).as_slice(), [(word, _)] if word == "damaged"), "{told}");
     assert_eq!(db.ok("SELECT count(*) FROM system.cache_entries").await, "0");
 }
+
+/// What was made for a name is verified as well.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_has_a_name() {
+    let db = table().await;
+    db.ok("CREATE MATERIALIZED VIEW v AS SELECT n % 7 AS k, count(*) AS c FROM t GROUP BY k WITH DATA").await;
+    db.ok("CREATE DERIVED TABLE d AS SELECT n % 5 AS k, sum(n) AS s FROM t GROUP BY k").await;
+    let told = db.ok("VERIFY ALL").await;
+    all_same(&told, 2);
+    let error = db.err("EXPLAIN PROVENANCE ALL SAMPLE 3 PERCENT").await;
+    assert!(error.contains("expected the end of the statement"), "{error}");
+}

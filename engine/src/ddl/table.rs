@@ -15,9 +15,9 @@ use parking_lot::Mutex;
 
 use super::check_schema;
 use crate::command::StatementRun;
-use crate::derived::still_there;
 use crate::external;
 use crate::managed::{self, CreateCommit, now_micros};
+use crate::reuse::StatementReuse;
 use crate::statement::coalesced;
 use crate::{Answer, EngineError, ErrorKind, Result, sweep};
 
@@ -31,8 +31,8 @@ pub(crate) async fn create_table(run: &StatementRun<'_>, create: CreateMemoryTab
     if let Some(answer) = exists(run, &name, create.if_not_exists, create.or_replace, tag)? {
         return Ok(answer);
     }
-    let physical = Box::pin(run.state.create_physical_plan(&create.input)).await?;
-    still_there(run.catalog, None).await?;
+    let reuse = StatementReuse::new(&run.catalog.shared.reuse, run.state, run.catalog)?.read_only();
+    let physical = Box::pin(reuse.plan(&create.input, false)).await?.plan;
     // Names come from the logical plan, because physical ones may be simplified away; types are those of the rows.
     let logical = create.input.schema().inner();
     let rows = physical.schema();

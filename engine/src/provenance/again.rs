@@ -32,7 +32,12 @@ pub(super) async fn again(shared: &Arc<Shared>, how: &ProgramSource, entry: &Ent
         settings.set(name, value)?;
     }
     let not_a_query = || EngineError::new(ErrorKind::Unsupported, "it was made by a statement that is no query");
-    let parsed = sql::parse(&how.sql, &ParseOptions::from(state.config_options().as_ref()))?;
+    let options_now = ParseOptions::from(state.config_options().as_ref());
+    let mut parsed = sql::parse(&how.sql, &options_now)?;
+    // What has a name was made when it got it.
+    if let Some(query) = parsed.as_ref().and_then(named_query) {
+        parsed = sql::parse(query, &options_now)?;
+    }
     let Some(Statement::DataFusion(statement)) = parsed else { return Err(not_a_query()) };
 
     let (view, purges) = shared.catalog.view_and_purges().await?;
@@ -54,6 +59,15 @@ pub(super) async fn again(shared: &Arc<Shared>, how: &ProgramSource, entry: &Ent
         return Err(not_a_query());
     }
     Ok(Again { catalog, planning, plan })
+}
+
+/// The query of a materialized view or derived table that a statement creates.
+fn named_query(statement: &Statement) -> Option<&str> {
+    match statement {
+        Statement::CreateView(view) if view.materialized => Some(&view.query_text),
+        Statement::CreateDerived(table) => Some(&table.query_text),
+        _ => None,
+    }
 }
 
 /// Whether running a plan changes nothing.

@@ -93,6 +93,12 @@ impl<'a> StatementReuse<'a> {
         Self { must_keep: true, ..self }
     }
 
+    /// The same for who keeps nothing: reads what is there, or computes.
+    pub(crate) fn read_only(self) -> Self {
+        let mode = if self.mode == ReuseMode::On { ReuseMode::ReadOnly } else { ReuseMode::Off };
+        Self { mode, ..self }
+    }
+
     /// The statement's program, if it has one and reads something.
     fn ran(&self, plan: &LogicalPlan, findings: &Findings) -> Option<Arc<Ran>> {
         let root = findings.root.as_ref().ok().filter(|root| !root.inputs.is_empty())?;

@@ -20,7 +20,7 @@ use datafusion::config::ConfigOptions;
 use datafusion::physical_plan::ExecutionPlan;
 use nectarine_catalog::{Fingerprint, TableName};
 
-use super::rule::rewrite;
+use super::rule::{Origin, rewrite};
 use super::{Findings, NamedPrefix, ReuseContext};
 use crate::canonical::{Exactness, PrefixKind, PrefixNode, Salt};
 use crate::node::{DerivedTableExec, ExtentScanExec, NamedExec};
@@ -119,7 +119,7 @@ pub(super) fn lower_derived(
     plan.transform_up(|node| {
         let Some(derived) = node.downcast_ref::<DerivedTableExec>() else { return Ok(Transformed::no(node)) };
         let (program, config) = innermost(derived);
-        let (program, inner) = rewrite(program, config, &Salt::new(config), context, Some(findings))?;
+        let (program, inner) = rewrite(program, config, &Salt::new(config), context, Origin::Derived(Some(findings)))?;
         let program = with_config(program, config)?;
         merge(findings, inner, &node);
         lower_derived(program, context, findings).map(Transformed::yes)

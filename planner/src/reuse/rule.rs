@@ -75,7 +75,7 @@ fn reuse(
         Some(derived) => {
             let (program, own) = innermost(derived);
             let salt = Salt::new(own);
-            let (program, mut findings) = rewrite(program, own, &salt, context, None)?;
+            let (program, mut findings) = rewrite(program, own, &salt, context, Origin::Derived(None))?;
             // What is run by itself is run with the settings of the statement.
             if salt != context.salt(config) {
                 findings.repeated.clear();
@@ -85,7 +85,7 @@ fn reuse(
             findings.named.clear();
             (with_config(program, own)?, findings)
         }
-        None => rewrite(plan, config, &context.salt(config), context, None)?,
+        None => rewrite(plan, config, &context.salt(config), context, Origin::Statement)?,
     };
     let plan = lower_derived(plan, context, &mut findings)?;
     findings.scanned = extents_below(&plan)?;
@@ -99,14 +99,26 @@ fn reuse(
     Ok(plan)
 }
 
-/// A plan that was made with `config`, rewritten. `outer` has what was found in the plan around it, if there is one.
+/// Whose plan it is.
+pub(super) enum Origin<'a> {
+    /// The statement's.
+    Statement,
+    /// That of a derived table, which is the whole statement, or inside of a plan in which so much was found.
+    Derived(Option<&'a mut Findings>),
+}
+
+/// A plan that was made with `config`, rewritten.
 pub(super) fn rewrite(
     plan: Arc<dyn ExecutionPlan>,
     config: &ConfigOptions,
     salt: &Salt,
     context: &ReuseContext,
-    outer: Option<&mut Findings>,
+    origin: Origin<'_>,
 ) -> Result<(Arc<dyn ExecutionPlan>, Findings)> {
+    let (is_derived, outer) = match origin {
+        Origin::Statement => (false, None),
+        Origin::Derived(outer) => (true, outer),
+    };
     let (plan, names) = without_names(plan)?;
     let mut root = prefixes(&plan, &context.built_ins, config, salt);
     let (named, views) = mark_named(&mut root, &names);
@@ -115,9 +127,9 @@ pub(super) fn rewrite(
     let kept = outer.map(|outer| std::mem::take(&mut outer.kept)).unwrap_or_default();
     let mut n_occurrences = HashMap::new();
     count_occurrences(&root, None, &mut n_occurrences);
-    let derived_root =
-        root.prefix.as_ref().ok().filter(|prefix| is_inner && !prefix.inputs.is_empty()).map(|prefix| prefix.key);
-    let inquiries = inquire(&root, context, is_inner);
+    let whole = root.prefix.as_ref().ok().filter(|prefix| is_derived && !prefix.inputs.is_empty());
+    let derived_root = whole.map(|prefix| prefix.key);
+    let inquiries = inquire(&root, context, is_derived);
     let mut rewrite = Rewrite {
         context,
         config,
@@ -247,9 +259,9 @@ fn largest_repeated(
 }
 
 /// One batched question. If the whole answer is there, the rest of the plan is not asked for.
-fn inquire(root: &PrefixNode, context: &ReuseContext, is_inner: bool) -> HashMap<Fingerprint, Inquiry> {
+fn inquire(root: &PrefixNode, context: &ReuseContext, is_derived: bool) -> HashMap<Fingerprint, Inquiry> {
     let mut answers = HashMap::new();
-    let whole = match is_inner {
+    let whole = match is_derived {
         // Also a mere scan: the rows of a derived table may outlive its files.
         true => root.prefix.as_ref().ok().filter(|prefix| !prefix.inputs.is_empty()),
         false => candidate(root, true),

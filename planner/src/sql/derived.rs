@@ -25,7 +25,14 @@ use crate::Result;
 /// One of them, if the text begins like it.
 pub(super) fn derived(text: &Text<'_>) -> Result<Option<Statement>> {
     if text.is_word(0, "explain") && text.is_word(1, "provenance") {
-        return text.read(|parser| subject(parser, text.dialect(), 2)).map(Statement::ExplainProvenance).map(Some);
+        let explained = text.read(|parser| match subject(parser, text.dialect(), 2)? {
+            // A sample of all is for those who compute it.
+            Subject::All(Percent(share)) if share < 100.0 => {
+                Ok(parser.parser.expected("the end of the statement after ALL", parser.parser.peek_token())?)
+            }
+            subject => Ok(subject),
+        });
+        return explained.map(Statement::ExplainProvenance).map(Some);
     }
     if text.is_word(0, "purge") && text.is_word(1, "derived") {
         return text.read(purge).map(Statement::Purge).map(Some);

@@ -158,10 +158,13 @@ async fn programs_are_kept_once(store: &dyn MetadataStore) {
     let (two, _) = entry(2);
     let renamed = ProgramRecord { description: "the same".to_owned(), ..program.clone() };
     store.add_cache_entries(&[(one.clone(), program.clone())]).await.expect("added");
-    store.add_cache_entries(&[(two.clone(), renamed)]).await.expect("added");
+    store.add_cache_entries(&[(two.clone(), renamed.clone())]).await.expect("added");
+    let over_others = CacheEntry { description: renamed.description.clone(), ..entry(4).0 };
+    store.add_cache_entries(&[(over_others.clone(), renamed)]).await.expect("added");
     assert_eq!(store.cache_program(&one.program).await.expect("an answer"), Some(program.clone()));
     // Each entry has the description it came with.
     assert_eq!(store.cache_entry(&two.key).await.expect("an answer"), Some(two));
+    assert_eq!(store.cache_entry(&over_others.key).await.expect("an answer"), Some(over_others));
 
     let mended = ProgramRecord { encoding: Arc::from([9]), ..program };
     store.add_cache_entries(&[(entry(3).0, mended.clone())]).await.expect("added");

@@ -9,7 +9,7 @@ use sqlx::{QueryBuilder, Row, Sqlite};
 use super::super::fault::Fault;
 use super::super::lane::Lane;
 use super::summary::Summary;
-use super::{BATCH, among, drop, evictions, is_common, next_version, origins, pins, places, sources};
+use super::{BATCH, among, drop, evictions, is_common, next_version, origins, pins, places, read, sources};
 use crate::cache::{AddedEntries, NewEntry, Publication};
 use crate::{Fingerprint, FingerprintBuilder, fail_point};
 
@@ -91,7 +91,8 @@ async fn insert(
     let is_common = is_common(new.len());
     let programs: BTreeMap<_, _> = new.iter().map(|new| (new.program.program, &new.program)).collect();
     sources::save_programs(connection, &programs).await?;
-    insert_entries(new, id, version).build().persistent(is_common).execute(&mut *connection).await?;
+    let told = read::descriptions(connection, &programs.keys().copied().collect()).await?;
+    insert_entries(new, id, version, &told).build().persistent(is_common).execute(&mut *connection).await?;
     let mut delete = among("DELETE FROM cache_dropped WHERE entry_key", new.iter().map(|new| &new.entry.key));
     delete.build().persistent(is_common).execute(&mut *connection).await?;
     evictions::remade(connection, new).await?;
@@ -100,16 +101,23 @@ async fn insert(
     origins::insert(connection, new, id, source_id).await
 }
 
-fn insert_entries(new: &[&NewEntry], id: i64, version: i64) -> QueryBuilder<Sqlite> {
+/// `told` is what their programs are called, which need not be said again.
+fn insert_entries(
+    new: &[&NewEntry],
+    id: i64,
+    version: i64,
+    told: &BTreeMap<Fingerprint, String>,
+) -> QueryBuilder<Sqlite> {
     let mut insert = QueryBuilder::new("INSERT INTO cache_entries (id, entry_key, version, summary, description) ");
-    insert.push_values((id..).zip(new), |mut row, (id, NewEntry { entry, program, .. })| {
+    insert.push_values((id..).zip(new), |mut row, (id, NewEntry { entry, .. })| {
         let summary = Summary {
             entry: entry.summary(),
             version,
             n_parts: count(entry.parts.len()),
             n_inputs: count(entry.inputs.len()),
         };
-        let description = (entry.description != program.description).then_some(&entry.description);
+        let is_told = told.get(&entry.program) == Some(&entry.description);
+        let description = (!is_told).then_some(&entry.description);
         row.push_bind(id)
             .push_bind(entry.key.as_bytes().to_vec())
             .push_bind(version)

@@ -181,7 +181,8 @@ impl Head {
     }
 }
 
-async fn descriptions(
+/// How programs are told to people: in the words of whoever ran them first, over whatever tables.
+pub(super) async fn descriptions(
     connection: &mut SqliteConnection,
     programs: &BTreeSet<Fingerprint>,
 ) -> Result<BTreeMap<Fingerprint, String>, Fault> {
