@@ -86,7 +86,8 @@ impl Caretaker {
         self.closing.cancel();
         let last = async {
             let _at_work = self.at_work.lock().await;
-            if let Err(error) = self.evictor.make_room(false).await {
+            // Who is open for a moment only has no other time for it: a store that is nearly full would stay as it is for ever.
+            if let Err(error) = self.evictor.make_room(self.ledger.was_refused()).await {
                 tracing::debug!(%error, "cannot make room in the derived store");
             }
         };

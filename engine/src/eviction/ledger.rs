@@ -93,6 +93,11 @@ impl Ledger {
         used.saturating_add(self.held()) > levels.low
     }
 
+    /// Whether there was no room the last time that somebody asked.
+    pub(crate) fn was_refused(&self) -> bool {
+        self.local.lock().refused.is_some()
+    }
+
     /// In flight.
     pub(crate) fn held(&self) -> u64 {
         self.local.lock().held
