@@ -53,6 +53,28 @@ pub enum CatalogError {
         /// Who needs it: what they are, and their names.
         dependants: Vec<(&'static str, TableName)>,
     },
+    /// DROP USER of one who made tables.
+    #[error("cannot drop \"{name}\": it owns {n_tables} table{}", if *n_tables == 1 { "" } else { "s" })]
+    OwnsTables {
+        /// The user or role.
+        name: String,
+        /// How many tables and views it owns.
+        n_tables: usize,
+    },
+    /// GRANT of a role to one that it is in.
+    #[error("cannot grant \"{role}\" to \"{member}\": it would be in itself")]
+    RoleInItself {
+        /// Whose rights.
+        role: String,
+        /// Who would have got them.
+        member: String,
+    },
+    /// A table was changed by others while a statement made a new one from its rows.
+    #[error("table \"{}\" was changed while it was being replaced by rows of its own", name.name)]
+    Overtaken {
+        /// Which.
+        name: TableName,
+    },
     /// The metadata was written by a newer Nectarine.
     #[error(
         "cannot open \"{location}\": its format version {found} is newer than {supported}, the newest this version of nectarine knows"

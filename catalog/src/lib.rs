@@ -12,6 +12,7 @@
 //!   listing       which files a location names right now
 //!   text          byte-range extents of growing text files
 //!   tracker       the extents of an external table right now
+//!   access        users, roles, and what they may do
 //!   cache         the view cache: which results exist, of which program, over which extents
 //!   store         the metadata store: one trait, an SQLite home, an in-memory twin
 //!   fail_point    places where tests kill the process
@@ -19,6 +20,7 @@
 //!
 //! This crate knows no plans: a view or a function is its SQL text here.
 
+mod access;
 mod cache;
 mod error;
 mod extent;
@@ -37,6 +39,7 @@ mod table;
 mod text;
 mod tracker;
 
+pub use access::{Access, AccessChange, Grant, Privilege, Role, Securable};
 pub use cache::{
     AddedEntries, CacheChange, CacheChanges, CacheEntry, CacheLease, DESCRIPTION_BYTES_MAX, DataScope, DroppedEntries,
     EntryInputs, EntryKind, EntryLineage, EntryPart, EntryProvenance, EntrySummary, EvictionNote, EvictionRecord,

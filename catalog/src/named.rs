@@ -286,6 +286,7 @@ mod tests {
             unique_keys: vec![],
             definition: None,
             created_at: 0,
+            owner: None,
         }
     }
 

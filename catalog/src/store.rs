@@ -3,7 +3,7 @@
 //! One trait; `SqliteStore` keeps a home's `metadata.db`, `MemoryStore` is its twin for tests and throw-away engines.
 //! Both pass the same suite (`conformance`). Every method is one transaction: it happened wholly or not at all.
 //!
-//! Versions: `catalog_version` grows with every committed change of tables, extents, functions or schemas, by any
+//! Versions: `catalog_version` grows with every committed change of tables, extents, functions, schemas or rights, by any
 //! process on the same home; a reader whose version is unchanged may keep what it has in memory. `versions` tells it
 //! together with that of the view cache, whose changes can be read one by one: see `cache_changes`.
 
@@ -26,7 +26,9 @@ use crate::cache::{
     EvictionNote, EvictionRecord, EvictionTotals, LookupCount, NewEntry, Pin, PinMoves, PinOutcome, PinSubject,
     ProgramRecord, ProgramRun, Publication, RelativeRecord, SpaceOutcome, SpaceRequest, StoredProgram, UseCount,
 };
-use crate::{CatalogError, Extent, Fingerprint, Function, QueryId, Result, TableDef, TableId, TableName};
+use crate::{
+    Access, AccessChange, CatalogError, Extent, Fingerprint, Function, QueryId, Result, TableDef, TableId, TableName,
+};
 
 /// Durable metadata of one home.
 #[async_trait]
@@ -50,7 +52,18 @@ pub trait MetadataStore: fmt::Debug + Send + Sync {
     /// transaction and returned; without, `AlreadyExists`. `NotFound` if the schema does not exist. `HasDependants` if a
     /// derived table needs the extents of the one that would be replaced (one of the same id stays what it was);
     /// `TableNotFound` if the new one stands on something that is gone.
-    async fn create_table(&self, table: &TableDef, extents: &[Extent], replace: bool) -> Result<Option<TableDef>>;
+    async fn create_table(&self, table: &TableDef, extents: &[Extent], replace: bool) -> Result<Option<TableDef>> {
+        self.create_table_from(table, extents, replace, None).await
+    }
+    /// The same for a table whose rows were made from those of the one that it replaces: so many extents of it were `read`.
+    /// `Overtaken` if it is another one by now, or has more: what others committed must not be lost.
+    async fn create_table_from(
+        &self,
+        table: &TableDef,
+        extents: &[Extent],
+        replace: bool,
+        read: Option<(TableId, usize)>,
+    ) -> Result<Option<TableDef>>;
     /// Forgets tables and their extents, all or none; `TableNotFound` if one is gone. What is known of an external
     /// location's files stays: it belongs to the location, which another table may read too. With `cascade` everything
     /// that depends on them goes as well; without, that is `HasDependants`. Returns all that went.
@@ -84,6 +97,11 @@ pub trait MetadataStore: fmt::Debug + Send + Sync {
     /// `NotFound` if there is none. With `cascade` the materialized views that call it go as well, and are returned;
     /// without, that is `HasDependants`.
     async fn drop_function(&self, name: &str, cascade: bool) -> Result<Vec<TableDef>>;
+
+    /// Users, roles and rights.
+    async fn access(&self) -> Result<Access>;
+    /// Makes one change of them, or refuses it; see [`AccessChange`].
+    async fn change_access(&self, change: &AccessChange) -> Result<()>;
 
     /// Writes statements' records (insert or replace by id), with their look-ups, and keeps the newest `keep` of them.
     async fn log_queries(&self, queries: &[QueryRecord], keep: usize) -> Result<()>;
@@ -316,11 +334,11 @@ fn closed(attempted: &'static str) -> CatalogError {
 }
 
 /// Nobody remembers what a dropped table was called; callers that do should say it in their own words.
-fn no_such_table(id: TableId) -> CatalogError {
+pub(crate) fn no_such_table(id: TableId) -> CatalogError {
     CatalogError::TableNotFound { name: TableName::new("id", id.to_string()) }
 }
 
-fn no_such_schema(name: &str) -> CatalogError {
+pub(crate) fn no_such_schema(name: &str) -> CatalogError {
     CatalogError::NotFound { what: "schema", name: name.to_owned() }
 }
 

@@ -51,6 +51,8 @@ pub struct TableDef {
     pub definition: Option<String>,
     /// Microseconds since 1970.
     pub created_at: i64,
+    /// The user who made it; of none, it belongs to whoever has the home.
+    pub owner: Option<String>,
 }
 
 /// The default of one column, as SQL text.

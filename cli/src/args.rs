@@ -1,5 +1,6 @@
 //! [`Args`]: the command line.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{ArgAction, ArgMatches, Args as ClapArgs, CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -13,6 +14,8 @@ Examples:
   nectarine -f report.sql --format csv > out.csv     run a script, keep its rows
   echo 'SELECT 1' | nectarine --format json          read SQL from a pipe
   nectarine demo                                     a tour with a click log
+  nectarine serve --no-auth                          answer Flight SQL on this machine
+  nectarine --connect grpc://127.0.0.1:32010         open a prompt on a server
 
 Without -c, -f or a subcommand SQL is read from standard input: with a prompt if it is a
 terminal, as a script otherwise. Rows go to standard output, all else to standard error.";
@@ -24,6 +27,18 @@ pub(crate) struct Args {
     /// Folder that holds tables, metadata and history [default: NECTARINE_HOME, else the platform's data folder]
     #[arg(long, value_name = "DIR", global = true)]
     pub(crate) home: Option<PathBuf>,
+
+    /// Run statements on a server, grpc://host:port or grpcs://host:port, instead of a home
+    #[arg(long, value_name = "URL")]
+    pub(crate) connect: Option<String>,
+
+    /// Trust the certificates in this PEM file beside those of the system
+    #[arg(long, value_name = "FILE", requires = "connect")]
+    pub(crate) ca: Option<PathBuf>,
+
+    /// Log in to the server as this user; the password is in NECTARINE_PASSWORD
+    #[arg(long, value_name = "NAME", requires = "connect")]
+    pub(crate) user: Option<String>,
 
     /// Run these statements, separated by ';', and exit; may be repeated and mixed with -f
     #[arg(short, long, value_name = "SQL")]
@@ -69,6 +84,47 @@ pub(crate) enum Task {
     /// Look after cached results
     #[command(subcommand)]
     Cache(CacheTask),
+    /// Serve the home to other programs
+    Serve(ServeArgs),
+}
+
+#[derive(ClapArgs, Debug)]
+pub(crate) struct ServeArgs {
+    /// Where to listen for Flight SQL (JDBC, ADBC)
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:32010")]
+    pub(crate) flight: SocketAddr,
+
+    /// The server's certificate, a PEM file with those between it and its root; read again when it changes
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    pub(crate) tls_cert: Option<PathBuf>,
+
+    /// Its key, a PEM file
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    pub(crate) tls_key: Option<PathBuf>,
+
+    /// Ask clients for a certificate of one of these roots, a PEM file
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    pub(crate) tls_client_ca: Option<PathBuf>,
+
+    /// Let passwords and rows travel in plain text beyond this machine: something else keeps them secret
+    #[arg(long, conflicts_with = "tls_cert")]
+    pub(crate) plain_text: bool,
+
+    /// Where to tell how the server is: /healthz, /readyz, /metrics over HTTP [default: nowhere]
+    #[arg(long, value_name = "ADDR")]
+    pub(crate) monitor: Option<SocketAddr>,
+
+    /// Write logs as JSON, one object a line
+    #[arg(long)]
+    pub(crate) log_json: bool,
+
+    /// How many statements compute at a time; others wait for their turn [default: four for each processor]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) statements_max: Option<u32>,
+
+    /// Ask for no password: everybody who can connect may do everything (only on 127.0.0.1 or [::1])
+    #[arg(long)]
+    pub(crate) no_auth: bool,
 }
 
 /// What to do with cached results.

@@ -11,6 +11,7 @@ mod options;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use crate::client::Client;
 use crate::exec::{Flow, Shell};
 use crate::failure::{Failure, Result};
 use crate::input::Splitter;
@@ -263,8 +264,11 @@ impl Shell {
     }
 
     fn connection_info(&self) {
-        let home = self.engine.home().display();
-        self.terminal.say(&format!("nectarine {}, in this process, home: {home}", env!("CARGO_PKG_VERSION")));
+        let place = match &self.client {
+            Client::Here { engine, .. } => format!("in this process, home: {}", engine.home().display()),
+            Client::There(session) => format!("at {}", session.address()),
+        };
+        self.terminal.say(&format!("nectarine {}, {place}", env!("CARGO_PKG_VERSION")));
     }
 
     pub(crate) fn print_line(&mut self, line: &str) -> Result<()> {

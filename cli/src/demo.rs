@@ -9,6 +9,8 @@ use std::io::Write;
 use std::path::Path;
 use std::time::Instant;
 
+use arrow::util::display::array_value_to_string;
+
 use crate::args::DemoArgs;
 use crate::exec::{Flow, Shell, reused};
 use crate::failure::{Failure, Result};
@@ -72,7 +74,7 @@ pub(crate) fn run(shell: &mut Shell, args: &DemoArgs) -> anyhow::Result<Flow> {
 }
 
 fn tour(shell: &mut Shell, args: &DemoArgs) -> Result<()> {
-    let home = shell.engine.home().to_owned();
+    let home = shell.client.local()?.1.to_owned();
     let folder = home.join("demo");
     let log = ClickLog::new(folder.clone(), args.clicks_per_day);
 
@@ -91,6 +93,9 @@ fn tour(shell: &mut Shell, args: &DemoArgs) -> Result<()> {
             format!("{what}, written in {elapsed}")
         },
     )?;
+    for name in ["clicks", "users"] {
+        check_ours(shell, &folder, name)?;
+    }
     for statement in setup(&folder) {
         sql(shell, &statement)?;
         run_quietly(shell, &statement)?;
@@ -120,18 +125,33 @@ fn tour(shell: &mut Shell, args: &DemoArgs) -> Result<()> {
     next_steps(shell, &home)
 }
 
-/// The tables over the files; made anew, because an earlier version may have made others.
+/// Fails if there is a table of that name which is not over the demo's files: it is the user's.
+fn check_ours(shell: &mut Shell, folder: &Path, name: &str) -> Result<()> {
+    let found = shell.fetch(&format!(
+        "SELECT location FROM system.tables WHERE table_schema = 'demo' AND table_name = '{name}' AND location IS NOT NULL \
+         UNION ALL SELECT '' FROM system.tables WHERE table_schema = 'demo' AND table_name = '{name}' AND location IS NULL"
+    ))?;
+    let files = folder.display().to_string();
+    for batch in found.iter().filter(|batch| batch.num_rows() > 0) {
+        let location = array_value_to_string(batch.column(0), 0).unwrap_or_default();
+        if !location.trim_start_matches("file://").starts_with(&files) {
+            return Err(Failure::new(format!("\"demo.{name}\" is a table of your own"))
+                .with_hint("give it another name, or run the demo on another home: nectarine --home DIR demo"));
+        }
+    }
+    Ok(())
+}
+
+/// The tables over the files.
 fn setup(folder: &Path) -> Vec<String> {
     let path = |name: &str| quoted(&folder.join(name).display().to_string(), '\'');
     vec![
         "CREATE SCHEMA IF NOT EXISTS demo".to_owned(),
-        "DROP TABLE IF EXISTS demo.clicks".to_owned(),
         format!(
-            "CREATE EXTERNAL TABLE demo.clicks STORED AS CSV\nLOCATION {}\nOPTIONS ('format.has_header' 'true')",
+            "CREATE EXTERNAL TABLE IF NOT EXISTS demo.clicks STORED AS CSV\nLOCATION {}\nOPTIONS ('format.has_header' 'true')",
             path("clicks/")
         ),
-        "DROP TABLE IF EXISTS demo.users".to_owned(),
-        format!("CREATE EXTERNAL TABLE demo.users STORED AS JSON\nLOCATION {}", path("users.json")),
+        format!("CREATE EXTERNAL TABLE IF NOT EXISTS demo.users STORED AS JSON\nLOCATION {}", path("users.json")),
     ]
 }
 

@@ -16,11 +16,12 @@ use arrow::array::AsArray;
 use arrow::datatypes::{Int64Type, SchemaRef, UInt64Type};
 use arrow::record_batch::RecordBatch;
 use futures::StreamExt;
-use nectarine_engine::{AnswerKind, Engine, EngineError, Notice, Progress, Receipt, Reused, Session};
+use nectarine_engine::{AnswerKind, EngineError, Notice, Progress, Receipt, Reused};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
+use crate::client::Client;
 use crate::failure::{Failure, Result, report_notice};
 use crate::input::{Item, Piece, Splitter};
 use crate::interrupt::Interrupt;
@@ -42,8 +43,7 @@ const SCRIPT_DEPTH_MAX: usize = 32;
 
 /// Everything that lasts from one input to the next.
 pub(crate) struct Shell {
-    pub(crate) engine: Engine,
-    pub(crate) session: Session,
+    pub(crate) client: Client,
     pub(crate) runtime: Handle,
     pub(crate) terminal: Terminal,
     pub(crate) interrupt: Interrupt,
@@ -89,7 +89,7 @@ pub(crate) struct Summary {
 
 impl Shell {
     pub(crate) fn new(
-        engine: Engine,
+        client: Client,
         runtime: Handle,
         terminal: Terminal,
         view: View,
@@ -97,9 +97,8 @@ impl Shell {
         interactive: bool,
     ) -> Self {
         Self {
-            session: engine.session(),
+            client,
             interrupt: Interrupt::listen(&runtime, interactive),
-            engine,
             runtime,
             terminal,
             view,
@@ -416,7 +415,7 @@ impl Running {
         shell.interrupt.clear();
         let progress = Progress::new();
         let (sender, events) = mpsc::channel(BATCHES_WAITING_MAX);
-        let work = run(shell.session.clone(), sql.to_owned(), progress.clone(), sender);
+        let work = run(shell.client.clone(), sql.to_owned(), progress.clone(), sender);
         let started = Instant::now();
         Self { task: shell.runtime.spawn(Box::pin(work)), events, progress, started }
     }
@@ -485,8 +484,8 @@ impl Drop for Running {
     }
 }
 
-async fn run(session: Session, sql: String, progress: Progress, events: mpsc::Sender<Result<Event, EngineError>>) {
-    let answer = match session.execute_observed(&sql, &progress).await {
+async fn run(client: Client, sql: String, progress: Progress, events: mpsc::Sender<Result<Event, EngineError>>) {
+    let answer = match client.execute_observed(&sql, &progress).await {
         Ok(answer) => answer,
         Err(error) => {
             let _ = events.send(Err(error)).await;

@@ -2,16 +2,19 @@
 //!
 //! ```text
 //!   args       what was asked for
+//!   client     where statements go: here, or to a server
 //!   exec       statements and scripts: run, print, cancel
 //!   command    backslash commands
 //!   prompt     line editing, completion, colours
 //!   print      how rows look
 //!   demo       a tour
 //!   cache      looking after cached results
+//!   serve      the home for other programs
 //! ```
 
 mod args;
 mod cache;
+mod client;
 mod command;
 mod demo;
 mod exec;
@@ -24,6 +27,7 @@ mod live;
 mod output;
 mod print;
 mod prompt;
+mod serve;
 mod terminal;
 mod units;
 mod variables;
@@ -31,10 +35,11 @@ mod variables;
 use std::process::ExitCode;
 
 use anyhow::Context;
-use nectarine_engine::{Engine, EngineError, Settings};
+use nectarine_engine::{Engine, EngineError, RemoteSession, Settings};
 use tracing_subscriber::EnvFilter;
 
-use crate::args::{Args, Input, Task};
+use crate::args::{Args, Input, ServeArgs, Task};
+use crate::client::Client;
 use crate::exec::{Flow, Shell};
 use crate::failure::Failure;
 use crate::output::{Output, Paging};
@@ -50,7 +55,11 @@ const STACK_BYTES: usize = 8 << 20;
 fn main() -> ExitCode {
     let args = Args::from_command_line();
     let terminal = Terminal::detect();
-    log_to_stderr(args.verbose, &terminal);
+    let serve = match &args.subcommand {
+        Some(Task::Serve(serve)) => Some(serve),
+        _ => None,
+    };
+    log_to_stderr(args.verbose, &terminal, serve);
     match run(&args, terminal) {
         Ok(Flow::Done | Flow::Quit | Flow::Closed) => ExitCode::SUCCESS,
         Ok(Flow::Failed) => ExitCode::FAILURE,
@@ -68,6 +77,9 @@ fn run(args: &Args, terminal: Terminal) -> anyhow::Result<Flow> {
         .thread_stack_size(STACK_BYTES)
         .build()
         .context("cannot start worker threads")?;
+    if let Some(address) = &args.connect {
+        return connect(args, terminal, &runtime, address);
+    }
     let home = args.home.clone().unwrap_or_else(nectarine_engine::default_home);
     let settings = Settings::load(&home, &args.set)?;
     let engine = runtime.block_on(Box::pin(Engine::builder().home(&home).settings(settings).open()))?;
@@ -75,12 +87,14 @@ fn run(args: &Args, terminal: Terminal) -> anyhow::Result<Flow> {
     let output = Output::stdout(terminal, Paging::Auto);
     let view = View::new(args.format, !args.no_header);
     let interactive = args.subcommand.is_none() && args.inputs.is_empty() && terminal.stdin;
-    let mut shell = Shell::new(engine.clone(), runtime.handle().clone(), terminal, view, output, interactive);
+    let mut shell =
+        Shell::new(Client::here(engine.clone()), runtime.handle().clone(), terminal, view, output, interactive);
     shell.keep_going = args.keep_going;
     shell.verbose = args.verbose > 0;
     let flow = match &args.subcommand {
         Some(Task::Demo(demo)) => demo::run(&mut shell, demo),
         Some(Task::Cache(task)) => cache::run(&mut shell, &engine, task),
+        Some(Task::Serve(serve)) => serve::run(&runtime, &engine, serve),
         None if !args.inputs.is_empty() => run_inputs(&mut shell, &args.inputs),
         None if interactive => prompt::run(&mut shell),
         None => Ok(shell.run_stdin()),
@@ -91,6 +105,36 @@ fn run(args: &Args, terminal: Terminal) -> anyhow::Result<Flow> {
     // A cancelled statement may still sit in a blocking call; nobody waits for it.
     runtime.shutdown_background();
     match closed {
+        Err(failure @ (Failure::Shell { .. } | Failure::Statement { .. })) if flow.is_ok() => {
+            Ok(shell.fail(&failure, None))
+        }
+        _ => flow,
+    }
+}
+
+/// The shell on a server.
+fn connect(args: &Args, terminal: Terminal, runtime: &tokio::runtime::Runtime, address: &str) -> anyhow::Result<Flow> {
+    if args.subcommand.is_some() || args.home.is_some() || !args.set.is_empty() {
+        anyhow::bail!("--connect goes without --home, --set and subcommands: those are for a home");
+    }
+    let password = std::env::var("NECTARINE_PASSWORD").unwrap_or_default();
+    let login = args.user.as_deref().map(|user| (user, password.as_str()));
+    let session = runtime.block_on(Box::pin(RemoteSession::connect(address, args.ca.as_deref(), login)))?;
+    let output = Output::stdout(terminal, Paging::Auto);
+    let view = View::new(args.format, !args.no_header);
+    let interactive = args.inputs.is_empty() && terminal.stdin;
+    let mut shell =
+        Shell::new(Client::There(Box::new(session)), runtime.handle().clone(), terminal, view, output, interactive);
+    shell.keep_going = args.keep_going;
+    shell.verbose = args.verbose > 0;
+    let flow = if !args.inputs.is_empty() {
+        run_inputs(&mut shell, &args.inputs)
+    } else if interactive {
+        prompt::run(&mut shell)
+    } else {
+        Ok(shell.run_stdin())
+    };
+    match shell.output.redirect(None) {
         Err(failure @ (Failure::Shell { .. } | Failure::Statement { .. })) if flow.is_ok() => {
             Ok(shell.fail(&failure, None))
         }
@@ -123,12 +167,14 @@ fn report(error: &anyhow::Error, terminal: &Terminal) {
     failure.report(terminal, None);
 }
 
-fn log_to_stderr(verbose: u8, terminal: &Terminal) {
+fn log_to_stderr(verbose: u8, terminal: &Terminal, serve: Option<&ServeArgs>) {
     let ours = |level: &str| {
         let crates = ["", "_engine", "_executor", "_planner", "_catalog"];
         crates.map(|name| format!(",nectarine{name}={level}")).concat()
     };
     let level = match verbose {
+        // Nobody sits before a server: it says what it does, and which statements ended how.
+        0 if serve.is_some() => format!("warn{},nectarine_engine::statements=debug", ours("info")),
         0 => "error".to_owned(),
         1 => format!("warn{}", ours("info")),
         2 => format!("info{}", ours("debug")),
@@ -136,9 +182,9 @@ fn log_to_stderr(verbose: u8, terminal: &Terminal) {
     };
     let chosen = std::env::var("RUST_LOG").ok().filter(|filter| !filter.is_empty());
     let filter = EnvFilter::new(chosen.unwrap_or(level));
-    tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr)
-        .with_ansi(terminal.colors_messages())
-        .init();
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    match serve.is_some_and(|serve| serve.log_json) {
+        true => log.json().init(),
+        false => log.with_ansi(terminal.colors_messages()).init(),
+    }
 }

@@ -8,7 +8,7 @@ use std::cell::RefCell;
 use std::path::Path;
 use std::time::Duration;
 
-use nectarine_engine::{Names, Session};
+use nectarine_engine::Names;
 use rustyline::completion::{Completer, Pair};
 use rustyline::config::Configurer;
 use rustyline::error::ReadlineError;
@@ -19,6 +19,7 @@ use rustyline::validate::Validator;
 use rustyline::{Behavior, ColorMode, CompletionType, Config, Context, Editor, Helper};
 use tokio::runtime::Handle;
 
+use crate::client::Client;
 use crate::exec::{Flow, Shell};
 use crate::input::Splitter;
 use crate::lexer::State;
@@ -35,7 +36,7 @@ const HIGHLIGHT_BYTES_MAX: usize = 16 * 1024;
 
 /// Reads and runs until the user leaves.
 pub(crate) fn run(shell: &mut Shell) -> anyhow::Result<Flow> {
-    let history = shell.engine.home().join("history");
+    let history = shell.client.history();
     let mut editor = editor(shell, &history)?;
     banner(shell);
     let mut splitter = Splitter::new();
@@ -98,7 +99,7 @@ fn editor(shell: &Shell, history: &Path) -> anyhow::Result<Editor<SqlHelper, Def
         editor.set_color_mode(ColorMode::Disabled);
     }
     editor.set_helper(Some(SqlHelper {
-        session: shell.session.clone(),
+        client: shell.client.clone(),
         runtime: shell.runtime.clone(),
         names: RefCell::new(None),
         before: String::new(),
@@ -126,9 +127,9 @@ fn remember(editor: &mut Editor<SqlHelper, DefaultHistory>, entry: &str, history
 }
 
 fn banner(shell: &Shell) {
-    let home = shell.engine.home().display();
+    let place = shell.client.place();
     let name = format!("nectarine {}", env!("CARGO_PKG_VERSION"));
-    shell.terminal.say(&format!("{}, home {home}", shell.terminal.paint(Paint::Strong, &name)));
+    shell.terminal.say(&format!("{}, {place}", shell.terminal.paint(Paint::Strong, &name)));
     shell.terminal.say("Type SQL ending with ';', \\? for help, \\q to leave.");
 }
 
@@ -147,7 +148,7 @@ fn prompt(splitter: &Splitter) -> String {
 
 /// What the line editor asks us.
 struct SqlHelper {
-    session: Session,
+    client: Client,
     runtime: Handle,
     /// Asked for at the first Tab of a prompt.
     names: RefCell<Option<Names>>,
@@ -181,7 +182,7 @@ impl Completer for SqlHelper {
         let mut names = self.names.borrow_mut();
         if names.is_none() {
             let asked =
-                self.runtime.block_on(async { tokio::time::timeout(NAMES_PATIENCE, self.session.names()).await });
+                self.runtime.block_on(async { tokio::time::timeout(NAMES_PATIENCE, self.client.names()).await });
             *names = asked.ok().and_then(Result::ok);
         }
         let names = names.get_or_insert_default();

@@ -10,6 +10,7 @@ use datafusion::execution::SendableRecordBatchStream;
 use futures::{Stream, StreamExt, TryStreamExt};
 use nectarine_catalog::QueryId;
 
+use crate::deadline::Deadline;
 use crate::reuse::ReceiptSlot;
 use crate::{EngineError, Receipt, Result};
 
@@ -60,6 +61,14 @@ impl Answer {
 
     pub(crate) fn with_receipt(mut self, receipt: ReceiptSlot) -> Self {
         self.receipt = receipt;
+        self
+    }
+
+    /// Ends the rows with an error when time is up.
+    pub(crate) fn until(mut self, deadline: Option<Deadline>) -> Self {
+        if let (Some(deadline), AnswerKind::Rows) = (deadline, &self.kind) {
+            self.stream = deadline.end(self.stream);
+        }
         self
     }
 

@@ -12,7 +12,7 @@ use datafusion::execution::context::SessionState;
 use datafusion::logical_expr::{DdlStatement, LogicalPlan, ScalarUDF};
 use datafusion::sql::parser::Statement as DFStatement;
 use nectarine_catalog::store::MetadataStore;
-use nectarine_catalog::{CatalogError, Extent, Function, Result, TableDef, TableId, TableName};
+use nectarine_catalog::{Access, CatalogError, Extent, Function, Result, TableDef, TableId, TableName};
 use nectarine_planner::function::{SqlFunction, number_arguments};
 use nectarine_planner::sql::{self, ParseOptions, Statement};
 use parking_lot::Mutex;
@@ -29,6 +29,8 @@ pub(crate) struct CatalogView {
     pub(crate) schemas: Vec<String>,
     pub(crate) tables: BTreeMap<TableName, Arc<TableDef>>,
     pub(crate) functions: Vec<Function>,
+    /// Users, roles and rights.
+    pub(crate) access: Arc<Access>,
     /// The functions, planned at their first use.
     planned: OnceCell<Vec<Arc<ScalarUDF>>>,
 }
@@ -41,7 +43,7 @@ impl CatalogView {
         tables: BTreeMap<TableName, Arc<TableDef>>,
         functions: Vec<Function>,
     ) -> Self {
-        Self { version, schemas, tables, functions, planned: OnceCell::new() }
+        Self { version, schemas, tables, functions, access: Arc::default(), planned: OnceCell::new() }
     }
 
     /// The functions, ready to be called.
@@ -135,8 +137,9 @@ impl CatalogCache {
         let schemas = self.store.schemas().await?;
         let tables = self.store.tables().await?;
         let functions = self.store.functions().await?;
+        let access = Arc::new(self.store.access().await?);
         let tables = tables.into_iter().map(|table| (table.name.clone(), Arc::new(table))).collect();
-        let view = Arc::new(CatalogView { version, schemas, tables, functions, planned: OnceCell::new() });
+        let view = Arc::new(CatalogView { version, schemas, tables, functions, access, planned: OnceCell::new() });
         let is_there = |id: &TableId| view.tables.values().any(|table| table.id == *id);
         self.extents.lock().retain(|id, _| is_there(id));
         self.frozen.lock().retain(|id, _| is_there(id));

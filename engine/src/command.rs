@@ -5,9 +5,12 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use arrow::array::RecordBatch;
 use arrow::datatypes::{Schema, SchemaRef};
 use datafusion::catalog::information_schema::INFORMATION_SCHEMA;
 use datafusion::common::TableReference;
+use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::datasource::source_as_provider;
 use datafusion::execution::context::SessionState;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::logical_expr::dml::CopyTo;
@@ -17,26 +20,30 @@ use datafusion::prelude::SessionContext;
 use datafusion::sql::parser::Statement as DFStatement;
 use futures::StreamExt;
 use nectarine_catalog::{Fingerprint, TableKind};
+use nectarine_planner::StreamTable;
 use nectarine_planner::reuse::Findings;
 use nectarine_planner::sql::Statement;
 use sqlparser::ast;
 
+use crate::access::{self, Rights};
 use crate::engine::options;
 use crate::progress::Progress;
 use crate::record::Record;
 use crate::reuse::{self, Keeping, ReceiptSlot, Root, StatementReuse};
 use crate::rows::{Ending, Plain, RecordedStream, Remember};
 use crate::session::Session;
-use crate::statement::{Planning, StatementCatalog};
+use crate::statement::{Planning, StatementCatalog, wrap};
 use crate::{
-    Answer, AnswerKind, EngineError, ErrorKind, Notice, Result, copy_from, copy_to, ddl, pins, provenance, settings,
-    show, system,
+    Answer, AnswerKind, EngineError, ErrorKind, Notice, Result, copy_from, copy_to, ddl, parameters, pins, provenance,
+    settings, show, system,
 };
 
 /// One statement and what it runs with.
 pub(crate) struct StatementRun<'a> {
     pub(crate) session: &'a Session,
     pub(crate) text: &'a str,
+    /// Values for its placeholders.
+    pub(crate) values: Option<&'a RecordBatch>,
     pub(crate) catalog: &'a Arc<StatementCatalog>,
     pub(crate) state: &'a Arc<SessionState>,
     pub(crate) planning: &'a Arc<Planning>,
@@ -51,6 +58,10 @@ pub(crate) struct StatementRun<'a> {
 
 impl StatementRun<'_> {
     pub(crate) async fn run(&self, statement: Statement) -> Result<Answer> {
+        if self.values.is_some() && !takes_values(&statement) {
+            let message = "only queries, INSERT and COPY .. TO take parameters";
+            return Err(EngineError::new(ErrorKind::Unsupported, message));
+        }
         match statement {
             Statement::DataFusion(statement) => self.datafusion(*statement).await,
             Statement::CopyFrom(copy) => {
@@ -73,6 +84,7 @@ impl StatementRun<'_> {
             Statement::Verify(subject) => provenance::verify(self, subject).await,
             Statement::Pin(target) => pins::pin(self, target).await,
             Statement::Unpin(target) => pins::unpin(self, target).await,
+            Statement::Access(statement) => access::run(self, statement).await,
         }
     }
 
@@ -94,6 +106,10 @@ impl StatementRun<'_> {
             copy_to::check(copy, self.state)?;
         }
         let plan = Box::pin(self.state.statement_to_plan(statement)).await?;
+        let plan = match self.values {
+            Some(values) => bound(plan, values)?,
+            None => plan,
+        };
         self.plan(plan).await
     }
 
@@ -123,7 +139,41 @@ impl StatementRun<'_> {
         }
     }
 
+    /// What the statement may do.
+    pub(crate) fn rights(&self) -> &Rights {
+        &self.catalog.rights
+    }
+
+    /// Whose a new table is.
+    pub(crate) fn owner(&self) -> Option<String> {
+        self.rights().user().map(str::to_string)
+    }
+
+    /// Fails if a plan reads what may not be read, or writes files. Scans look again when they are planned; plans that are
+    /// only kept have none.
+    pub(crate) fn check_plan(&self, plan: &LogicalPlan) -> Result<()> {
+        if self.rights().is_admin() {
+            return Ok(());
+        }
+        plan.apply_with_subqueries(|node| {
+            match node {
+                LogicalPlan::Copy(_) => self.rights().check_admin("write files of the server").map_err(wrap)?,
+                LogicalPlan::TableScan(scan) => {
+                    if let Ok(provider) = source_as_provider(&scan.source)
+                        && let Some(stream) = provider.downcast_ref::<StreamTable>()
+                    {
+                        stream.check_read()?;
+                    }
+                }
+                _ => {}
+            }
+            Ok(TreeNodeRecursion::Continue)
+        })?;
+        Ok(())
+    }
+
     async fn plan(&self, plan: LogicalPlan) -> Result<Answer> {
+        self.check_plan(&plan)?;
         match plan {
             LogicalPlan::Ddl(statement) => self.ddl(statement).await,
             LogicalPlan::Dml(ref dml) => {
@@ -161,6 +211,7 @@ impl StatementRun<'_> {
     fn statement(&self, statement: PlanStatement) -> Result<Answer> {
         match statement {
             PlanStatement::SetVariable(set) => {
+                self.check_set(&set.variable)?;
                 settings::check_settable(&set.variable)?;
                 settings::check_name(&set.variable, self.state.config_options())?;
                 settings::check_value(&set.variable, &set.value)?;
@@ -170,6 +221,7 @@ impl StatementRun<'_> {
                 Ok(done(self.record, "SET"))
             }
             PlanStatement::ResetVariable(reset) => {
+                self.check_set(&reset.variable)?;
                 settings::check_name(&reset.variable, self.state.config_options())?;
                 // Back to what the session started with, which may not be the built-in default.
                 let value = {
@@ -197,6 +249,17 @@ impl StatementRun<'_> {
                     .with_hint("every statement is a transaction of its own"))
             }
             other => Err(EngineError::new(ErrorKind::Unsupported, format!("{} is not offered", other.name()))),
+        }
+    }
+
+    /// Users have the names that they log in with; what all share is for administrators.
+    fn check_set(&self, variable: &str) -> Result<()> {
+        if variable == "nectarine.user_name" && self.rights().user().is_some() {
+            return Err(EngineError::new(ErrorKind::Denied, "the name of a user who logged in does not change"));
+        }
+        match variable.starts_with("datafusion.runtime.") {
+            true => self.rights().check_admin("change what all sessions share"),
+            false => Ok(()),
         }
     }
 
@@ -237,21 +300,7 @@ impl StatementRun<'_> {
     }
 
     async fn execute_prepared(&self, statement: DFStatement) -> Result<Answer> {
-        let execute = Box::pin(self.state.statement_to_plan(statement)).await?;
-        let LogicalPlan::Statement(PlanStatement::Execute(parameters)) = &execute else {
-            return Err(EngineError::new(ErrorKind::Internal, "EXECUTE was planned as something else"));
-        };
-        let prepared = self.session.inner.prepared.lock().get(&parameters.name).cloned();
-        let Some(prepared) = prepared else {
-            return Err(EngineError::new(
-                ErrorKind::Sql,
-                format!("prepared statement \"{}\" does not exist", parameters.name),
-            ));
-        };
-        let prepare = Box::pin(self.state.statement_to_plan(prepared)).await?;
-        let context = SessionContext::new_with_state(self.state.as_ref().clone());
-        Box::pin(context.execute_logical_plan(prepare)).await?;
-        let plan = Box::pin(context.execute_logical_plan(execute)).await?.into_unoptimized_plan();
+        let plan = prepared_plan(self.session, self.state, statement).await?;
         Box::pin(self.plan(plan)).await
     }
 
@@ -280,7 +329,9 @@ impl StatementRun<'_> {
     async fn copied(&self, mut copy: CopyTo) -> Result<Answer> {
         let place = copy_to::locate(&self.catalog.shared, self.state, &mut copy)?;
         let context = place.context(self.state);
-        let running = self.start_in(LogicalPlan::Copy(copy), context, true, false, |stream| place.told(stream)).await?;
+        // Looked at before files appear: afterwards the statement may have replaced what it read.
+        let told = |stream| place.told(stream, self.catalog.sources());
+        let running = self.start_in(LogicalPlan::Copy(copy), context, false, false, told).await?;
         self.counted(running, "COPY").await
     }
 
@@ -358,8 +409,10 @@ impl StatementRun<'_> {
         let checks = keeping.as_ref().is_some_and(Keeping::tells);
         let uses_cache =
             keeping.is_some() || planned.findings.as_ref().is_some_and(|findings| !findings.hits.is_empty());
-        let plain =
-            (is_query && uses_cache && !checks).then(|| Plain { logical: plan.clone(), context: Arc::clone(&context) });
+        // Rows go into a table in one piece at the end: until then an INSERT can begin again.
+        let may_begin_again = is_query || matches!(plan, LogicalPlan::Dml(_));
+        let plain = (may_begin_again && uses_cache && !checks)
+            .then(|| Plain { logical: plan.clone(), context: Arc::clone(&context) });
         let mut stream = told(execute_stream(planned.plan, context)?);
         if let Some(keeping) = &keeping {
             stream = keeping.tee(stream);
@@ -433,6 +486,56 @@ pub(crate) struct Warmed {
     pub(crate) uncacheable: Option<String>,
     /// Its program, if it can be recognised and reads something.
     pub(crate) root: Option<Root>,
+}
+
+/// The plan of what `EXECUTE` names, with its arguments.
+pub(crate) async fn prepared_plan(
+    session: &Session,
+    state: &SessionState,
+    statement: DFStatement,
+) -> Result<LogicalPlan> {
+    let execute = Box::pin(state.statement_to_plan(statement)).await?;
+    let LogicalPlan::Statement(PlanStatement::Execute(parameters)) = &execute else {
+        return Err(EngineError::new(ErrorKind::Internal, "EXECUTE was planned as something else"));
+    };
+    let prepared = session.inner.prepared.lock().get(&parameters.name).cloned();
+    let Some(prepared) = prepared else {
+        return Err(EngineError::new(
+            ErrorKind::Sql,
+            format!("prepared statement \"{}\" does not exist", parameters.name),
+        ));
+    };
+    let prepare = Box::pin(state.statement_to_plan(prepared)).await?;
+    let context = SessionContext::new_with_state(state.clone());
+    Box::pin(context.execute_logical_plan(prepare)).await?;
+    Ok(Box::pin(context.execute_logical_plan(execute)).await?.into_unoptimized_plan())
+}
+
+/// Whether a statement may have placeholders.
+fn takes_values(statement: &Statement) -> bool {
+    let Statement::DataFusion(statement) = statement else { return false };
+    match statement.as_ref() {
+        DFStatement::Statement(inner) => {
+            matches!(inner.as_ref(), ast::Statement::Query(_) | ast::Statement::Insert(_))
+        }
+        DFStatement::Explain(_) | DFStatement::CopyTo(_) => true,
+        _ => false,
+    }
+}
+
+/// The plan with values for its placeholders.
+fn bound(plan: LogicalPlan, values: &RecordBatch) -> Result<LogicalPlan> {
+    match values.num_rows() {
+        1 => parameters::bind(plan, values, 0),
+        n_rows => match parameters::bind_all(&plan, values)? {
+            Some(plan) => Ok(plan),
+            None => {
+                let message = format!("{n_rows} rows of parameters were given where one was expected");
+                Err(EngineError::new(ErrorKind::Unsupported, message)
+                    .with_hint("only INSERT .. VALUES takes several at once"))
+            }
+        },
+    }
 }
 
 /// Whether a statement is a query by itself: not EXPLAIN, not EXECUTE of something prepared.

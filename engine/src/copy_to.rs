@@ -2,6 +2,9 @@
 //!
 //! A place is a name, never a pattern. Options of its object store (`aws.region`, ..) are the statement's own. What goes
 //! wrong while writing is told with its cause.
+//!
+//! Keeps true   files appear when all rows are written and where these came from is unchanged: a statement that fails leaves
+//!              what was there before, also where it reads the file that it writes.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -14,13 +17,15 @@ use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::logical_expr::dml::CopyTo;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::sql::parser::CopyToStatement;
-use futures::TryStreamExt;
+use futures::StreamExt;
 use nectarine_catalog::{FileFormatKind, Location, is_store_option};
 use nectarine_executor::{ExecutorError, reader_options};
 use url::Url;
 
 use crate::engine::Shared;
-use crate::noting_store::{FirstFault, NotingRegistry};
+use crate::holding_store::{HoldingRegistry, Uploads};
+use crate::managed::Sources;
+use crate::noting_store::FirstFault;
 use crate::{EngineError, ErrorKind, Result};
 
 /// Where a COPY writes.
@@ -28,6 +33,7 @@ pub(crate) struct Place {
     /// As it was given.
     name: String,
     fault: FirstFault,
+    uploads: Uploads,
 }
 
 /// Refuses a name that does not tell its format.
@@ -53,7 +59,7 @@ fn check_options(copy: &CopyTo, state: &SessionState) -> Result<()> {
 /// Turns the place into a URL that DataFusion takes as it is, and takes the options of its store out.
 pub(crate) fn locate(shared: &Shared, state: &SessionState, copy: &mut CopyTo) -> Result<Place> {
     check_options(copy, state)?;
-    let place = Place { name: copy.output_url.clone(), fault: FirstFault::default() };
+    let place = Place { name: copy.output_url.clone(), fault: FirstFault::default(), uploads: Uploads::default() };
     let base = std::env::current_dir()?;
     let location = Location::parse_name(&copy.output_url, &base)?;
     let (ours, others): (HashMap<_, _>, HashMap<_, _>) =
@@ -78,24 +84,60 @@ pub(crate) fn locate(shared: &Shared, state: &SessionState, copy: &mut CopyTo) -
 }
 
 impl Place {
-    /// What the plan runs with, so that the cause of a fault is kept.
+    /// What the plan runs with, so that the cause of a fault is kept and files appear at the end.
     pub(crate) fn context(&self, state: &SessionState) -> Arc<TaskContext> {
         let environment = state.runtime_env();
-        let registry = NotingRegistry::new(Arc::clone(&environment.object_store_registry), self.fault.clone());
+        let inner = Arc::clone(&environment.object_store_registry);
+        let registry = HoldingRegistry { inner, fault: self.fault.clone(), uploads: self.uploads.clone() };
         let runtime = RuntimeEnv { object_store_registry: Arc::new(registry), ..RuntimeEnv::clone(environment) };
         Arc::new(TaskContext::from(state).with_runtime(Arc::new(runtime)))
     }
 
-    /// Rows of the plan, with causes in the place of what writers say.
-    pub(crate) fn told(self, stream: SendableRecordBatchStream) -> SendableRecordBatchStream {
+    /// Rows of the plan, with causes in the place of what writers say. Files appear before they end.
+    pub(crate) fn told(self, stream: SendableRecordBatchStream, sources: Sources) -> SendableRecordBatchStream {
         let schema = stream.schema();
-        let stream = stream.map_err(move |error| match self.fault.take() {
+        let steps = futures::stream::unfold(Some((stream, self, sources)), |step| async move {
+            let (mut stream, place, sources) = step?;
+            let ended = match stream.next().await {
+                Some(Ok(batch)) => return Some((Ok(batch), Some((stream, place, sources)))),
+                Some(Err(error)) => Err(error),
+                None => place.end(&sources).await,
+            };
+            match ended {
+                Ok(()) => None,
+                Err(error) => {
+                    // Writers first: they may still hold what is given up.
+                    drop(stream);
+                    place.uploads.discard().await;
+                    Some((Err(place.cause(error)), None))
+                }
+            }
+        });
+        Box::pin(RecordBatchStreamAdapter::new(schema, steps))
+    }
+
+    async fn end(&self, sources: &Sources) -> Result<(), DataFusionError> {
+        sources.look_again().await?;
+        self.uploads.end().await.map_err(DataFusionError::from)
+    }
+
+    fn cause(&self, error: DataFusionError) -> DataFusionError {
+        match self.fault.take() {
             Some(fault) => {
                 let (location, source) = (self.name.clone(), Arc::new(fault));
                 DataFusionError::from(ExecutorError::Write { attempted: "write", location, source })
             }
             None => error,
-        });
-        Box::pin(RecordBatchStreamAdapter::new(schema, stream))
+        }
+    }
+}
+
+/// A statement that is cancelled leaves no part of a file.
+impl Drop for Place {
+    fn drop(&mut self) {
+        let uploads = self.uploads.clone();
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(async move { uploads.discard().await });
+        }
     }
 }

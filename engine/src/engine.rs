@@ -19,6 +19,7 @@ use nectarine_executor::{LowerExtentScans, NameScannedFiles};
 use nectarine_planner::reuse::ReusePrefixes;
 use nectarine_planner::{PlainAntiJoins, UnambiguousFilters, WholeWindows};
 
+use crate::access::Who;
 use crate::catalog_view::CatalogCache;
 use crate::home::Home;
 use crate::memory::SharedMemory;
@@ -73,7 +74,22 @@ impl Engine {
 
     /// A new client.
     pub fn session(&self) -> Session {
-        Session::new(Arc::clone(&self.shared))
+        self.session_for(Who::Owner)
+    }
+
+    /// A new client who acts for a user: whoever calls this knows that it is him. Without such a user, all it does is denied.
+    pub fn session_as(&self, user: &str) -> Session {
+        self.session_for(Who::User(Arc::from(user)))
+    }
+
+    /// A new client who acts for somebody.
+    pub(crate) fn session_for(&self, who: Who) -> Session {
+        Session::new(Arc::clone(&self.shared), who)
+    }
+
+    /// What all sessions have in common.
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
     }
 
     /// The folder it lives in.

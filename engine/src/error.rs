@@ -34,6 +34,8 @@ pub enum ErrorKind {
     Execution,
     /// Memory, disk or another bound was reached: ask for less, or raise the bound.
     Resources,
+    /// The user may not do that: ask an administrator.
+    Denied,
     /// The statement was cancelled.
     Cancelled,
     /// A setting or the home is not usable.

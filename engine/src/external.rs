@@ -106,6 +106,7 @@ pub(crate) async fn locate_as(
         unique_keys: vec![],
         definition: None,
         created_at: now_micros(),
+        owner: None,
     })
 }
 
@@ -178,6 +179,7 @@ pub(crate) async fn describe(
         unique_keys: keys(unique_key),
         definition: statement.definition.clone(),
         created_at: now_micros(),
+        owner: None,
     })
 }
 

@@ -223,7 +223,7 @@ impl FolderSink {
         let held = Arc::new(Held {
             store: Arc::new(NotingStore::new(Arc::clone(&self.store), fault.clone())),
             base: join(&self.key, name),
-            ending: self.ending.clone(),
+            ending: Some(self.ending.clone()),
             files: Mutex::default(),
             fault,
         });

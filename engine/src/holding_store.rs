@@ -10,13 +10,13 @@ use futures::stream::BoxStream;
 use object_store::path::Path;
 use object_store::{
     CopyOptions, Error as StoreError, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore,
-    PutMultipartOptions, PutOptions, PutPayload, PutResult, Result as StoreResult, UploadPart,
+    ObjectStoreExt, PutMultipartOptions, PutOptions, PutPayload, PutResult, Result as StoreResult, UploadPart,
 };
 use parking_lot::Mutex;
 use url::Url;
 use uuid::Uuid;
 
-use crate::noting_store::FirstFault;
+use crate::noting_store::{FirstFault, NotingStore};
 
 /// Files of one statement that are not there yet.
 #[derive(Debug)]
@@ -24,8 +24,8 @@ pub(crate) struct Held {
     pub(crate) store: Arc<dyn ObjectStore>,
     /// Where uploads go.
     pub(crate) base: String,
-    /// What names of files end in.
-    pub(crate) ending: String,
+    /// What names of files end in, which are then our own; `None` leaves files the names that writers give them.
+    pub(crate) ending: Option<String>,
     pub(crate) files: Mutex<Vec<HeldFile>>,
     /// What went wrong in the store first.
     pub(crate) fault: FirstFault,
@@ -47,16 +47,40 @@ pub(crate) enum Content {
 }
 
 impl Held {
-    /// The partition folders of a writer's path, and a name of our own.
+    /// The partition folders of a writer's path, and a name of our own; or that path as it is.
     fn target(&self, location: &Path) -> String {
+        let Some(ending) = &self.ending else { return location.to_string() };
         let folders = location.as_ref().rsplit_once('/').map_or("", |(folders, _)| folders);
         // Partitioned files are put below the one file that unpartitioned ones would be.
         let folders = folders.strip_prefix("rows").unwrap_or(folders).trim_start_matches('/');
-        join(folders, &format!("{}{}", Uuid::now_v7().as_simple(), self.ending))
+        join(folders, &format!("{}{ending}", Uuid::now_v7().as_simple()))
     }
 
     pub(crate) fn path(&self, target: &str) -> StoreResult<Path> {
         Ok(Path::parse(join(&self.base, target))?)
+    }
+
+    /// Ends all uploads; what a fault left is given up. The store tells of the fault first.
+    async fn end(&self) -> StoreResult<()> {
+        let files = std::mem::take(&mut *self.files.lock());
+        let mut files = files.into_iter();
+        let ended = loop {
+            let Some(mut file) = files.next() else { break Ok(()) };
+            let ended = match &mut file.content {
+                _ if !file.whole => Err(unfinished()),
+                Content::Small(payload) => match self.path(&file.target) {
+                    Ok(path) => self.store.put(&path, payload.clone()).await.map(|_| ()),
+                    Err(error) => Err(error),
+                },
+                Content::Large(upload) => upload.complete().await.map(|_| ()),
+            };
+            if let Err(error) = ended {
+                self.files.lock().push(file);
+                break Err(error);
+            }
+        };
+        self.files.lock().extend(files);
+        ended
     }
 
     /// Gives up what was not committed.
@@ -75,6 +99,10 @@ impl Held {
 /// A path of two parts that may be empty.
 pub(crate) fn join(folder: &str, name: &str) -> String {
     [folder, name].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("/")
+}
+
+fn unfinished() -> StoreError {
+    StoreError::Generic { store: "copy", source: "a file was left unfinished".into() }
 }
 
 const DONE: PutResult = PutResult { e_tag: None, version: None };
@@ -172,6 +200,51 @@ impl MultipartUpload for HeldUpload {
 impl Drop for HeldUpload {
     fn drop(&mut self) {
         self.hold(false);
+    }
+}
+
+/// The stores of another registry, whose uploads end together.
+#[derive(Debug)]
+pub(crate) struct HoldingRegistry {
+    pub(crate) inner: Arc<dyn ObjectStoreRegistry>,
+    pub(crate) fault: FirstFault,
+    pub(crate) uploads: Uploads,
+}
+
+/// Uploads of one statement, in whichever store; clones are the same.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Uploads(Arc<Mutex<Vec<Arc<Held>>>>);
+
+impl Uploads {
+    /// Makes all files appear.
+    pub(crate) async fn end(&self) -> StoreResult<()> {
+        let all = self.0.lock().clone();
+        for held in all {
+            held.end().await?;
+        }
+        Ok(())
+    }
+
+    /// Gives up what did not appear.
+    pub(crate) async fn discard(&self) {
+        let all = std::mem::take(&mut *self.0.lock());
+        for held in all {
+            held.discard().await;
+        }
+    }
+}
+
+impl ObjectStoreRegistry for HoldingRegistry {
+    fn register_store(&self, url: &Url, store: Arc<dyn ObjectStore>) -> Option<Arc<dyn ObjectStore>> {
+        self.inner.register_store(url, store)
+    }
+
+    fn get_store(&self, url: &Url) -> Result<Arc<dyn ObjectStore>> {
+        let store = Arc::new(NotingStore::new(self.inner.get_store(url)?, self.fault.clone()));
+        let (base, files, fault) = (String::new(), Mutex::default(), self.fault.clone());
+        let held = Arc::new(Held { store, base, ending: None, files, fault });
+        self.uploads.0.lock().push(Arc::clone(&held));
+        Ok(Arc::new(HoldingStore(held)))
     }
 }
 

@@ -100,7 +100,10 @@ impl Commit for AppendCommit {
         self.sources.look_again().await?;
         let error = match self.shared.store.append_extents(self.table.id, &extents).await {
             Ok(()) => return Ok(()),
-            Err(error @ CatalogError::TableNotFound { .. }) => return Err(wrap(error)),
+            // The store knows it by its identifier, people by its name.
+            Err(CatalogError::TableNotFound { .. }) => {
+                return Err(wrap(CatalogError::TableNotFound { name: self.table.name.clone() }));
+            }
             Err(error) => error,
         };
         // A commit whose answer was lost may have happened: only the store knows.
@@ -146,6 +149,8 @@ pub(crate) struct CreateCommit {
     pub(crate) shared: Arc<Shared>,
     pub(crate) table: Arc<TableDef>,
     pub(crate) replace: bool,
+    /// The table that is replaced and how many of its extents were read, if the rows come from there.
+    pub(crate) read: Option<(TableId, usize)>,
     /// Where the rows come from.
     pub(crate) sources: Sources,
     /// The table that was replaced.
@@ -162,7 +167,8 @@ impl std::fmt::Debug for CreateCommit {
 impl Commit for CreateCommit {
     async fn commit(&self, extents: Vec<Extent>) -> Result<()> {
         self.sources.look_again().await?;
-        let replaced = self.shared.store.create_table(&self.table, &extents, self.replace).await.map_err(wrap)?;
+        let created = self.shared.store.create_table_from(&self.table, &extents, self.replace, self.read);
+        let replaced = created.await.map_err(wrap)?;
         *self.replaced.lock() = replaced;
         Ok(())
     }

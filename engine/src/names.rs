@@ -1,7 +1,10 @@
 //! [`Names`]: what there is to name, for completion and for "did you mean".
 
+use std::sync::Arc;
+
 use datafusion::execution::context::SessionState;
 
+use crate::access::Rights;
 use crate::session::SessionInner;
 use crate::{EngineError, NameHints, Result, system};
 
@@ -20,16 +23,18 @@ pub struct Names {
 
 pub(crate) async fn all(session: &SessionInner) -> Result<Names> {
     let view = session.shared.catalog.view().await?;
+    let rights = Rights::new(session.who.clone(), Arc::clone(&view.access));
     let state = session.state.read().clone();
     let mut tables: Vec<(String, String, Vec<String>)> = view
         .tables
         .values()
+        .filter(|table| rights.sees(table))
         .map(|table| {
             let columns = table.schema.fields().iter().map(|field| field.name().clone()).collect();
             (table.name.schema.clone(), table.name.name.clone(), columns)
         })
         .collect();
-    for (name, schema) in system::columns() {
+    for (name, schema) in system::columns().filter(|(name, _)| system::is_for(name, &rights)) {
         let columns = schema.fields().iter().map(|field| field.name().clone()).collect();
         tables.push((system::SCHEMA.to_string(), name.to_string(), columns));
     }
@@ -41,7 +46,8 @@ pub(crate) async fn all(session: &SessionInner) -> Result<Names> {
     functions.extend(view.functions.iter().map(|function| function.name.clone()));
     functions.sort();
     functions.dedup();
-    let mut schemas = view.schemas.clone();
+    let is_seen = |schema: &&String| rights.sees_schema(schema, view.tables.values().cloned());
+    let mut schemas: Vec<String> = view.schemas.iter().filter(is_seen).cloned().collect();
     schemas.extend([system::SCHEMA.to_string(), "information_schema".to_string()]);
     let settings = state.config_options().entries().into_iter().map(|entry| entry.key).collect();
     Ok(Names { schemas, tables, functions, settings })

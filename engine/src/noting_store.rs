@@ -6,8 +6,6 @@ use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use datafusion::common::Result;
-use datafusion::execution::object_store::ObjectStoreRegistry;
 use futures::stream::BoxStream;
 use object_store::path::Path;
 use object_store::{
@@ -15,7 +13,6 @@ use object_store::{
     PutMultipartOptions, PutOptions, PutPayload, PutResult, Result as StoreResult, UploadPart,
 };
 use parking_lot::Mutex;
-use url::Url;
 
 /// The first error of a store's writes. Clones are the same.
 #[derive(Debug, Clone, Default)]
@@ -111,28 +108,5 @@ impl MultipartUpload for NotingUpload {
     /// Giving up is a consequence, and what goes wrong with it is no cause.
     async fn abort(&mut self) -> StoreResult<()> {
         self.inner.abort().await
-    }
-}
-
-/// The stores of another registry, each with its faults noted.
-#[derive(Debug)]
-pub(crate) struct NotingRegistry {
-    inner: Arc<dyn ObjectStoreRegistry>,
-    fault: FirstFault,
-}
-
-impl NotingRegistry {
-    pub(crate) fn new(inner: Arc<dyn ObjectStoreRegistry>, fault: FirstFault) -> Self {
-        Self { inner, fault }
-    }
-}
-
-impl ObjectStoreRegistry for NotingRegistry {
-    fn register_store(&self, url: &Url, store: Arc<dyn ObjectStore>) -> Option<Arc<dyn ObjectStore>> {
-        self.inner.register_store(url, store)
-    }
-
-    fn get_store(&self, url: &Url) -> Result<Arc<dyn ObjectStore>> {
-        Ok(Arc::new(NotingStore::new(self.inner.get_store(url)?, self.fault.clone())))
     }
 }

@@ -12,7 +12,7 @@
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
-use arrow::datatypes::{DataType, Field, Schema};
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::common::DataFusionError;
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_plan::memory::MemoryStream;
@@ -233,13 +233,7 @@ fn told(subject: PinSubject, what: &str, key: Fingerprint, bytes: u64) -> Told {
 }
 
 fn answer(run: &StatementRun<'_>, outcome: &str, rows: &[Told], notices: Vec<Notice>) -> Result<Answer> {
-    let schema = Arc::new(Schema::new(vec![
-        Field::new("outcome", DataType::Utf8, false),
-        Field::new("kind", DataType::Utf8, false),
-        Field::new("what", DataType::Utf8, false),
-        Field::new("fingerprint", DataType::Utf8, false),
-        Field::new("bytes", DataType::Int64, false),
-    ]));
+    let schema = schema();
     let columns: Vec<ArrayRef> = vec![
         Arc::new(StringArray::from_iter_values(rows.iter().map(|_| outcome))),
         Arc::new(StringArray::from_iter_values(rows.iter().map(|row| row.kind))),
@@ -251,4 +245,15 @@ fn answer(run: &StatementRun<'_>, outcome: &str, rows: &[Told], notices: Vec<Not
     run.record.finished(batch.num_rows() as u64);
     let stream = MemoryStream::try_new(vec![batch], schema, None)?;
     Ok(Answer::new(run.record.query_id(), AnswerKind::Rows, notices, Box::pin(stream)))
+}
+
+/// Columns of `PIN` and `UNPIN`.
+pub(crate) fn schema() -> SchemaRef {
+    Arc::new(Schema::new(vec![
+        Field::new("outcome", DataType::Utf8, false),
+        Field::new("kind", DataType::Utf8, false),
+        Field::new("what", DataType::Utf8, false),
+        Field::new("fingerprint", DataType::Utf8, false),
+        Field::new("bytes", DataType::Int64, false),
+    ]))
 }

@@ -4,12 +4,14 @@
 //!   tree    EXPLAIN PROVENANCE: what something was made of, and what that was made of
 //!   dot     the same for Graphviz
 //!   purge   PURGE DERIVED FROM: everything that was made of something goes, and that is proven
+//!   copies  pinned copies that were made of what is purged
 //!   scope   which data a name or a location in a statement means
 //!   verify  VERIFY: entries against what is computed anew
 //!   again   a statement that ran once, planned again over the extents that it read then
 //! ```
 
 mod again;
+mod copies;
 mod dot;
 mod purge;
 mod scope;
@@ -23,9 +25,9 @@ use datafusion::physical_plan::memory::MemoryStream;
 use nectarine_catalog::Fingerprint;
 
 pub(crate) use self::dot::dot;
-pub(crate) use self::purge::purge;
-pub(crate) use self::tree::explain_provenance;
-pub(crate) use self::verify::verify;
+pub(crate) use self::purge::{purge, purge_schema};
+pub(crate) use self::tree::{explain_provenance, tree_schema};
+pub(crate) use self::verify::{verify, verify_schema};
 
 use crate::command::StatementRun;
 use crate::engine::Shared;

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use nectarine_catalog::store::{MetadataStore, QueryRecord};
+use parking_lot::Mutex;
 use tokio::sync::{mpsc, oneshot};
 
 /// Records written in one transaction at the most.
@@ -20,9 +21,42 @@ enum Message {
     Flush(oneshot::Sender<()>),
 }
 
+/// What statements of this process came to.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Counts {
+    pub(crate) finished: u64,
+    pub(crate) failed: u64,
+    pub(crate) cancelled: u64,
+    pub(crate) exact: u64,
+    pub(crate) partial: u64,
+    pub(crate) saved_us: u64,
+    pub(crate) rows: u64,
+    pub(crate) bytes: u64,
+}
+
+impl Counts {
+    fn add(&mut self, record: &QueryRecord) {
+        match record.state.as_str() {
+            "finished" => self.finished += 1,
+            "failed" => self.failed += 1,
+            "cancelled" => self.cancelled += 1,
+            _ => return,
+        }
+        match record.reuse.as_deref() {
+            Some("exact") => self.exact += 1,
+            Some("partial") => self.partial += 1,
+            _ => {}
+        }
+        self.saved_us += record.saved_ms.map_or(0, |saved| (saved * 1000.0) as u64);
+        self.rows += record.rows_returned.map_or(0, i64::cast_unsigned);
+        self.bytes += record.bytes_scanned.map_or(0, i64::cast_unsigned);
+    }
+}
+
 /// A handle to the log.
 #[derive(Debug, Clone)]
 pub(crate) struct QueryLog {
+    counts: Arc<Mutex<Counts>>,
     process: Arc<str>,
     sender: mpsc::Sender<Message>,
 }
@@ -32,16 +66,22 @@ impl QueryLog {
     pub(crate) fn start(store: Arc<dyn MetadataStore>, keep: usize, process: &str) -> Self {
         let (sender, receiver) = mpsc::channel(QUEUE_MAX);
         tokio::spawn(own(store, keep, receiver));
-        Self { process: Arc::from(process), sender }
+        Self { counts: Arc::default(), process: Arc::from(process), sender }
     }
 
     /// Adds or replaces a record, soon.
     pub(crate) fn write(&self, mut record: QueryRecord) {
+        self.counts.lock().add(&record);
         truncate(&mut record.sql, SQL_BYTES_MAX);
         record.process = Some(self.process.to_string());
         if self.sender.try_send(Message::Record(Box::new(record))).is_err() {
             tracing::debug!("the query log is full or closed; a record is lost");
         }
+    }
+
+    /// What statements came to since the process began.
+    pub(crate) fn counts(&self) -> Counts {
+        *self.counts.lock()
     }
 
     /// Waits until all that was written before is in the store.

@@ -16,6 +16,9 @@ use crate::query_log::QueryLog;
 use crate::redact::redact;
 use crate::{EngineError, Receipt};
 
+/// Where the log finds statements that ended: servers show them.
+const STATEMENTS: &str = "nectarine_engine::statements";
+
 /// A statement that is being recorded. Clones are the same record.
 #[derive(Clone)]
 pub(crate) struct Record {
@@ -112,6 +115,16 @@ impl Shared {
             record.cpu_ms = Some(metrics.compute.as_secs_f64() * 1000.0);
             record.bytes_scanned = Some(metrics.bytes_scanned as i64);
         }
+        tracing::debug!(
+            target: STATEMENTS,
+            query_id = %record.query_id,
+            user = record.user_name,
+            state = record.state,
+            elapsed_ms = record.elapsed_ms,
+            reuse = record.reuse,
+            error = record.error,
+            "statement"
+        );
         self.log.write(record.clone());
     }
 }

@@ -12,10 +12,12 @@ pub(crate) fn redact(sql: &str) -> String {
     let mut shown = String::with_capacity(sql.len());
     let mut rest = sql;
     let mut is_secret = false;
+    let is_about_user = is_about_user(sql);
     while let Some(start) = rest.find('\'') {
         let between = &rest[..start];
         // A value follows its name with nothing but blanks or an equals sign in between.
         is_secret &= between.chars().all(|c| c.is_whitespace() || c == '=');
+        is_secret |= is_about_user || ends_with_password(between);
         shown.push_str(between);
         let body = &rest[start + 1..];
         let end = closing_quote(body).unwrap_or(body.len());
@@ -31,6 +33,19 @@ pub(crate) fn redact(sql: &str) -> String {
     }
     shown.push_str(rest);
     shown
+}
+
+/// Whether all texts of a statement are secret, even if it is misspelt.
+fn is_about_user(sql: &str) -> bool {
+    let mut words = sql.split_whitespace().map(str::to_ascii_lowercase);
+    let verb = words.next();
+    matches!(verb.as_deref(), Some("create" | "alter")) && matches!(words.next().as_deref(), Some("user" | "role"))
+}
+
+/// Whether the word before a text is `PASSWORD`.
+fn ends_with_password(between: &str) -> bool {
+    let word = between.trim_end().rsplit(|c: char| !c.is_alphanumeric() && c != '_').next();
+    word.is_some_and(|word| word.eq_ignore_ascii_case("password"))
 }
 
 /// Where a quoted text ends; two quotes in a row are one quote inside of it.
@@ -57,6 +72,9 @@ mod tests {
         assert_eq!(redact(sql), shown);
         assert_eq!(redact("SELECT 'a secret', 'b' FROM t"), "SELECT 'a secret', 'b' FROM t");
         assert_eq!(redact("SELECT 'open"), "SELECT 'open");
+        assert_eq!(redact("CREATE USER bob PASSWORD 'x''y' ADMIN"), "CREATE USER bob PASSWORD '***' ADMIN");
+        assert_eq!(redact("alter\n user bob pasword 'x'"), "alter\n user bob pasword '***'");
+        assert_eq!(redact("/* new */ CREATE USER bob password'x'"), "/* new */ CREATE USER bob password'***'");
         assert_eq!(redact("SELECT 'it''s' || 'é'"), "SELECT 'it''s' || 'é'");
     }
 }

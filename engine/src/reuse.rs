@@ -63,7 +63,7 @@ use nectarine_planner::canonical::BuiltIns;
 pub use self::admin::{CacheAdmin, CacheStats};
 pub(crate) use self::background::Background;
 pub(crate) use self::check::Verified;
-pub(crate) use self::explain::explain;
+pub(crate) use self::explain::{explain, explain_schema};
 pub(crate) use self::fast_path::{
     FastPath, Read, Remembered, SettingsDigest, extents_digest, is_timeless, statement_key,
 };

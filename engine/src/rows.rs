@@ -93,6 +93,10 @@ impl RecordedStream {
     pub(crate) fn wrap(stream: SendableRecordBatchStream, ending: Ending) -> SendableRecordBatchStream {
         let schema = stream.schema();
         let busy = ending.planning_time;
+        if let Some(leader) = &ending.leader {
+            // Rows may wait for somebody to ask for them; those who want the same ones do not wait with them for long.
+            leader.paused();
+        }
         let running = Running { stream: Some(stream), rows: 0, busy, ending };
         let steps = futures::stream::unfold(Step::Rows(Box::new(running)), |step| async move {
             let Step::Rows(mut running) = step else { return None };

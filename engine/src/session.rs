@@ -16,22 +16,26 @@ use datafusion::execution::FunctionRegistry;
 use datafusion::execution::context::SessionState;
 use datafusion::physical_plan::memory::MemoryStream;
 use datafusion::sql::parser::Statement as DFStatement;
+use futures::future::BoxFuture;
 use nectarine_catalog::{Fingerprint, QueryId, TableName};
 use nectarine_executor::exact_aggregates;
 use nectarine_planner::Streams;
 use nectarine_planner::reuse::{ExtentCounts, Found, Hit};
-use nectarine_planner::sql::{self, ParseOptions};
+use nectarine_planner::sql::{self, ParseOptions, Statement};
 use parking_lot::{Mutex, RwLock};
 
+use crate::access::{self, Rights, Who};
 use crate::catalog_view::CatalogView;
+use crate::deadline::Deadline;
+use crate::describe::Described;
 use crate::engine::{Shared, options};
 use crate::progress::Progress;
 use crate::record::Record;
 use crate::reuse::{self, ReceiptSlot, SettingsDigest};
 use crate::rows::{Ending, RecordedStream};
 use crate::settings::adds_exactly;
-use crate::statement::{SessionTables, StatementCatalog};
-use crate::{Answer, AnswerKind, Result, command, names};
+use crate::statement::{Planning, SessionTables, StatementCatalog};
+use crate::{Answer, AnswerKind, Result, command, describe, names};
 
 use crate::names::Names;
 
@@ -43,6 +47,7 @@ pub struct Session {
 
 pub(crate) struct SessionInner {
     pub(crate) shared: Arc<Shared>,
+    pub(crate) who: Who,
     /// Configuration and functions that statements of this session start from.
     pub(crate) state: RwLock<SessionState>,
     /// Statements behind PREPARE, by name. Planned again at each EXECUTE: what they read may have grown.
@@ -54,14 +59,29 @@ pub(crate) struct SessionInner {
 }
 
 impl Session {
-    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+    pub(crate) fn new(shared: Arc<Shared>, who: Who) -> Self {
         let state = shared.template.clone();
         let inner = SessionInner {
             shared,
+            who,
             state: RwLock::new(state),
             prepared: Mutex::default(),
             tables: RwLock::default(),
             changed: Mutex::default(),
+            settings: SettingsDigest::default(),
+        };
+        Self { inner: Arc::new(inner) }
+    }
+
+    /// Another session with the same settings, and tables of its own.
+    pub(crate) fn fork(&self) -> Self {
+        let inner = SessionInner {
+            shared: Arc::clone(&self.inner.shared),
+            who: self.inner.who.clone(),
+            state: RwLock::new(self.inner.state.read().clone()),
+            prepared: Mutex::default(),
+            tables: RwLock::default(),
+            changed: Mutex::new(self.inner.changed.lock().clone()),
             settings: SettingsDigest::default(),
         };
         Self { inner: Arc::new(inner) }
@@ -75,11 +95,24 @@ impl Session {
 
     /// The same, with a window on how far it is.
     pub async fn execute_observed(&self, sql: &str, progress: &Progress) -> Result<Answer> {
+        self.execute_with(sql, None, progress).await
+    }
+
+    /// The same, with values for the statement's placeholders: a column each. Several rows are for `INSERT .. VALUES` only,
+    /// which inserts them all at once.
+    pub async fn execute_with(&self, sql: &str, values: Option<&RecordBatch>, progress: &Progress) -> Result<Answer> {
         progress.start();
         let record = Record::start(&self.inner.shared.log, QueryId::new(), sql, &self.user_name());
-        // Boxed: the state machine of all statements together is too large for the stack of a caller.
-        match Box::pin(self.run(sql, progress, &record)).await {
-            Ok(answer) => Ok(answer),
+        let deadline = Deadline::from_now(options(self.inner.state.read().config_options()).statement_timeout);
+        // Boxed: the state machine of all statements together is too large for the stack of a caller, and its type for the
+        // compiler of one.
+        let work: BoxFuture<'_, Result<Answer>> = Box::pin(self.run(sql, values, progress, &record));
+        let outcome = match deadline {
+            None => work.await,
+            Some(deadline) => deadline.keep(work).await,
+        };
+        match outcome {
+            Ok(answer) => Ok(answer.until(deadline)),
             Err(error) => {
                 let error = names::locate(&self.inner, error, sql).await;
                 record.failed(&error);
@@ -119,7 +152,16 @@ impl Session {
     }
 
     fn user_name(&self) -> String {
-        options(self.inner.state.read().config_options()).user_name
+        match &self.inner.who {
+            Who::Owner => options(self.inner.state.read().config_options()).user_name,
+            Who::User(name) => name.to_string(),
+        }
+    }
+
+    /// What may be done here, as of now.
+    pub(crate) async fn rights(&self) -> Result<Rights> {
+        let view = self.inner.shared.catalog.view().await?;
+        Ok(Rights::new(self.inner.who.clone(), Arc::clone(&view.access)))
     }
 
     /// Schema and name; the session's schema where none is given.
@@ -128,11 +170,37 @@ impl Session {
         TableName::new(reference.schema().map_or_else(default, str::to_string), reference.table())
     }
 
-    async fn run(&self, text: &str, progress: &Progress, record: &Record) -> Result<Answer> {
+    /// What a statement gives back and what it asks for, without running it.
+    pub(crate) async fn describe(&self, sql: &str) -> Result<Described> {
+        let described: BoxFuture<'_, Result<Described>> = Box::pin(async {
+            let (view, purges) = self.inner.shared.catalog.view_and_purges().await?;
+            if let Some(key) = self.statement_key(sql, view.version)
+                && let Some(known) = self.inner.shared.reuse.fast_path.get(&key)
+            {
+                return Ok(Described::rows(Arc::clone(&known.schema)));
+            }
+            match self.open(sql, view, purges).await? {
+                Some(opened) => describe::describe(self, opened).await,
+                None => Ok(Described::default()),
+            }
+        });
+        match described.await {
+            Ok(described) => Ok(described),
+            Err(error) => Err(names::locate(&self.inner, error, sql).await),
+        }
+    }
+
+    async fn run(
+        &self,
+        text: &str,
+        values: Option<&RecordBatch>,
+        progress: &Progress,
+        record: &Record,
+    ) -> Result<Answer> {
         let started = Instant::now();
         // First of all: whatever is purged from now on, this statement may have read.
         let (view, purges) = self.inner.shared.catalog.view_and_purges().await?;
-        let statement_key = self.statement_key(text, view.version);
+        let statement_key = if values.is_some() { None } else { self.statement_key(text, view.version) };
         if let Some(key) = statement_key
             && let Some(answer) = self.remembered(key, &view, progress, record, started).await
         {
@@ -145,10 +213,35 @@ impl Session {
         {
             return Ok(answer);
         }
-        let mut state = self.inner.state.read().clone();
-        let Some(statement) = sql::parse(text, &ParseOptions::from(state.config_options().as_ref()))? else {
+        let Some(Opened { statement, catalog, planning }) = self.open(text, view, purges).await? else {
             return Ok(command::done(record, ""));
         };
+        let statement_run = command::StatementRun {
+            session: self,
+            text,
+            values,
+            catalog: &catalog,
+            state: planning.state(),
+            planning: &planning,
+            progress,
+            record,
+            started,
+            statement_key: statement_key.filter(|_| command::is_query(&statement)),
+            must_keep: false,
+        };
+        statement_run.run(statement).await
+    }
+
+    /// Reads a statement, refuses what is not offered, and takes what it needs to be planned; `None` if there is nothing but
+    /// blanks and comments.
+    async fn open(&self, text: &str, view: Arc<CatalogView>, purges: i64) -> Result<Option<Opened>> {
+        let rights = Rights::new(self.inner.who.clone(), Arc::clone(&view.access));
+        rights.check_user()?;
+        let mut state = self.inner.state.read().clone();
+        let Some(statement) = sql::parse(text, &ParseOptions::from(state.config_options().as_ref()))? else {
+            return Ok(None);
+        };
+        access::check_statement(&rights, &statement)?;
         sql::append_only(&statement, text)?;
         sql::refuse_ignored(&statement, text)?;
         sql::refuse_on_scalar_functions(&statement, text, |name| state.scalar_functions().contains_key(name))?;
@@ -165,24 +258,18 @@ impl Session {
         let catalog_name = state.config_options().catalog.default_catalog.clone();
         let tables = Arc::clone(&self.inner.tables.read());
         let new_name = command::created_name(&statement);
-        let is_query = command::is_query(&statement);
         let shared = Arc::clone(&self.inner.shared);
-        let catalog = StatementCatalog::new(shared, (view, purges), tables, catalog_name, new_name);
+        let catalog = StatementCatalog::new(shared, rights, (view, purges), tables, catalog_name, new_name);
         let planning = catalog.plan_with(&mut state);
-        let statement_run = command::StatementRun {
-            session: self,
-            text,
-            catalog: &catalog,
-            state: planning.state(),
-            planning: &planning,
-            progress,
-            record,
-            started,
-            statement_key: statement_key.filter(|_| is_query),
-            must_keep: false,
-        };
-        statement_run.run(statement).await
+        Ok(Some(Opened { statement, catalog, planning }))
     }
+}
+
+/// A statement that was read, with what it takes to plan it.
+pub(crate) struct Opened {
+    pub(crate) statement: Statement,
+    catalog: Arc<StatementCatalog>,
+    pub(crate) planning: Arc<Planning>,
 }
 
 /// Answers that need no planning.
@@ -193,7 +280,7 @@ impl Session {
             return None;
         }
         let settings = self.inner.settings.of(self.inner.state.read().config_options());
-        reuse::statement_key(text, &settings, catalog_version)
+        reuse::statement_key(text, &settings, catalog_version, &self.inner.who)
     }
 
     /// The answer that the same statement had, if nothing it read has changed. Whatever goes wrong here is no error: the
@@ -210,6 +297,8 @@ impl Session {
         let known = shared.reuse.fast_path.get(&key)?;
         let catalog = StatementCatalog::new(
             Arc::clone(shared),
+            // Nothing is looked up by name here: the key says who may have this answer.
+            Rights::new(self.inner.who.clone(), Arc::clone(&view.access)),
             // Nothing is published here.
             (Arc::clone(view), 0),
             Arc::default(),

@@ -83,6 +83,9 @@ extensions_options! {
         /// whole results always.
         pub cache_threshold: usize, default = 2
 
+        /// Seconds after which a statement is ended with an error, whether it computes or its client does not read; 0 for never.
+        pub statement_timeout: usize, default = 0
+
         /// Name under which statements of this session appear in `system.queries`.
         pub user_name: String, default = std::env::var("USER").unwrap_or_else(|_| "nectarine".to_string())
     }
@@ -140,7 +143,7 @@ const AT_OPEN: [&str; 7] = [
 pub(crate) const SPILL_FILE_BYTES: &str = "datafusion.execution.max_spill_file_size_bytes";
 
 /// Environment variables that start like a setting and are none.
-const NOT_SETTINGS: [&str; 2] = ["NECTARINE_HOME", "NECTARINE_FAIL_POINT"];
+const NOT_SETTINGS: [&str; 3] = ["NECTARINE_HOME", "NECTARINE_FAIL_POINT", "NECTARINE_PASSWORD"];
 
 /// What one setting is about, for the reference.
 #[derive(Clone, PartialEq, Eq, Debug)]

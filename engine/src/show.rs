@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow::array::StringArray;
-use arrow::datatypes::{DataType, Field, Schema};
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use arrow::record_batch::RecordBatch;
 use datafusion::config::ConfigOptions;
 use datafusion::physical_plan::memory::MemoryStream;
@@ -22,21 +22,27 @@ pub(crate) async fn create(run: &StatementRun<'_>, show: ShowCreate) -> Result<A
     let Some(table) = run.catalog.view.tables.get(&name) else {
         return Err(CatalogError::TableNotFound { name }.into());
     };
+    run.rights().check_sees(table)?;
     let catalog = &run.state.config_options().catalog.default_catalog;
-    let columns: [(&str, String); 4] = [
-        ("table_catalog", catalog.clone()),
-        ("table_schema", name.schema.clone()),
-        ("table_name", name.name.clone()),
-        ("definition", redact(&definition(table, run.state.config_options()))),
+    let values = [
+        catalog.clone(),
+        name.schema.clone(),
+        name.name.clone(),
+        redact(&definition(table, run.state.config_options())),
     ];
-    let fields: Vec<Field> = columns.iter().map(|(name, _)| Field::new(*name, DataType::Utf8, false)).collect();
-    let schema = Arc::new(Schema::new(fields));
-    let arrays = columns.into_iter().map(|(_, value)| Arc::new(StringArray::from(vec![value])) as _).collect();
+    let schema = schema();
+    let arrays = values.into_iter().map(|value| Arc::new(StringArray::from(vec![value])) as _).collect();
     let batch = RecordBatch::try_new(Arc::clone(&schema), arrays)?;
     run.record.finished(1);
     let stream = MemoryStream::try_new(vec![batch], schema, None)?;
     let notices = lost(run, table).await?.into_iter().collect();
     Ok(Answer::new(run.record.query_id(), AnswerKind::Rows, notices, Box::pin(stream)))
+}
+
+/// Columns of `SHOW CREATE`.
+pub(crate) fn schema() -> SchemaRef {
+    let names = ["table_catalog", "table_schema", "table_name", "definition"];
+    Arc::new(Schema::new(names.map(|name| Field::new(name, DataType::Utf8, false)).to_vec()))
 }
 
 /// Tells of a derived table that it could not be computed again.

@@ -28,12 +28,13 @@ use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
 use datafusion_datasource::sink::DataSinkExec;
-use nectarine_catalog::{Extent, Fingerprint, TableDef, TableId, TableKind, TableName, looks_like_location};
+use nectarine_catalog::{Extent, Fingerprint, Privilege, TableDef, TableId, TableKind, TableName, looks_like_location};
 use nectarine_executor::{Commit, ExtentSink, FileDescriber};
 use nectarine_planner::{StreamTable, Streams};
 use parking_lot::Mutex;
 use tokio::sync::OnceCell;
 
+use crate::access::{Rights, StreamsFor};
 use crate::broken_view::BrokenView;
 use crate::catalog_view::CatalogView;
 use crate::derived::FrozenScan;
@@ -70,6 +71,8 @@ pub(crate) type SessionTables = HashMap<TableName, Arc<dyn TableProvider>>;
 /// One statement's view of everything.
 pub(crate) struct StatementCatalog {
     pub(crate) shared: Arc<Shared>,
+    /// What the statement may do.
+    pub(crate) rights: Rights,
     pub(crate) view: Arc<CatalogView>,
     /// How many purges there had been when the statement began: what it makes is published only if there was none since.
     pub(crate) purges: i64,
@@ -106,6 +109,7 @@ pub(crate) struct StatementCatalog {
 impl StatementCatalog {
     pub(crate) fn new(
         shared: Arc<Shared>,
+        rights: Rights,
         (view, purges): (Arc<CatalogView>, i64),
         session_tables: Arc<SessionTables>,
         catalog_name: String,
@@ -113,6 +117,7 @@ impl StatementCatalog {
     ) -> Arc<Self> {
         Arc::new(Self {
             shared,
+            rights,
             stored: Arc::clone(&view),
             view,
             purges,
@@ -139,6 +144,8 @@ impl StatementCatalog {
         let pinned = extents.into_iter().map(|(id, list)| (id, Arc::new(Pinned::new_with(Some(list)))));
         Arc::new(Self {
             shared: Arc::clone(&self.shared),
+            // Its rows are those that whoever made it could read then, as in any table that was filled with them.
+            rights: Rights::everything(),
             view: Arc::new(view),
             purges: self.purges,
             stored: Arc::clone(&self.stored),
@@ -172,7 +179,8 @@ impl StatementCatalog {
 
     /// Makes `state` plan against this catalog until the last clone of the guard goes.
     pub(crate) fn plan_with(self: &Arc<Self>, state: &mut SessionState) -> Arc<Planning> {
-        state.register_catalog_list(Arc::new(Catalogs(Arc::clone(self))));
+        let (catalog, rights) = (Arc::clone(self), self.rights.clone());
+        state.register_catalog_list(Arc::new(Catalogs { catalog, rights }));
         let state = Arc::new(state.clone());
         *self.state.lock() = Some(Arc::clone(&state));
         Arc::new(Planning { catalog: Arc::clone(self), state })
@@ -214,6 +222,14 @@ impl StatementCatalog {
         reads.into_iter().map(|(table, extents)| (table, extents_digest(&extents))).collect()
     }
 
+    /// The table of a name, and how many of its extents the statement read, if it did.
+    pub(crate) fn read_of(&self, name: &TableName) -> Option<(TableId, usize)> {
+        let reads = self.reads.lock();
+        let (table, extents) = reads.iter().find(|(table, _)| table.name == *name)?;
+        // External files are looked at by themselves.
+        table.kind.own_files().map(|_| (table.id, extents.len()))
+    }
+
     /// Tables that the statement read.
     pub(crate) fn tables_read(&self) -> Vec<Arc<TableDef>> {
         self.reads.lock().iter().map(|(table, _)| Arc::clone(table)).collect()
@@ -244,19 +260,27 @@ impl StatementCatalog {
         state.ok_or_else(|| DataFusionError::Internal("a table was looked up after its statement had ended".into()))
     }
 
-    async fn provider(self: &Arc<Self>, schema: &str, name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
+    async fn provider(
+        self: &Arc<Self>,
+        schema: &str,
+        name: &str,
+        rights: &Rights,
+    ) -> Result<Option<Arc<dyn TableProvider>>> {
         if let Some(table) = self.session_tables.get(&TableName::new(schema, name)) {
             return Ok(Some(Arc::clone(table)));
         }
         match self.view.table(schema, name) {
             Some(table) => {
+                // Before anything is planned: what cannot be seen is not described either.
+                rights.check_sees(table).map_err(wrap)?;
                 self.resolved.lock().insert(TableName::new(schema, name), Arc::clone(table));
-                self.provider_of(table).await.map(Some)
+                self.provider_for(table, rights).await.map(Some)
             }
             None if looks_like_location(name) && self.new_name.as_deref() != Some(name) => {
+                rights.check_admin("read files by their location").map_err(wrap)?;
                 let table = self.located(name).await?;
                 self.resolved.lock().insert(TableName::new(schema, name), Arc::clone(&table));
-                Ok(Some(self.stream_table(&table)?))
+                Ok(Some(self.stream_table(&table, rights)?))
             }
             None => Ok(None),
         }
@@ -267,18 +291,27 @@ impl StatementCatalog {
         self.resolved.lock().clone()
     }
 
+    /// A table as the statement may use it.
     pub(crate) async fn provider_of(self: &Arc<Self>, table: &Arc<TableDef>) -> Result<Arc<dyn TableProvider>> {
+        self.provider_for(table, &self.rights).await
+    }
+
+    async fn provider_for(self: &Arc<Self>, table: &Arc<TableDef>, rights: &Rights) -> Result<Arc<dyn TableProvider>> {
+        // What is no stream is only read; streams look for themselves whether they are read or written.
+        if table.kind.own_files().is_none() && !matches!(table.kind, TableKind::External(_)) {
+            rights.check(Privilege::Select, table).map_err(wrap)?;
+        }
         match &table.kind {
             TableKind::View { query, default_schema } => {
                 self.views.lock().insert(table.name.clone(), query.clone());
-                Ok(match self.view_plan(query, default_schema).await? {
+                Ok(match self.view_plan(query, default_schema, &rights.of_owner(table)).await? {
                     Ok((plan, _)) => Arc::new(ViewTable::new(plan, table.definition.clone())),
                     Err(error) => broken(table, error),
                 })
             }
             TableKind::MaterializedView(view) => {
                 self.views.lock().insert(table.name.clone(), view.query.clone());
-                let planned = self.view_plan(&view.query, &view.default_schema).await?;
+                let planned = self.view_plan(&view.query, &view.default_schema, &rights.of_owner(table)).await?;
                 let named = planned.and_then(|(plan, state)| NamedTable::try_new(Arc::clone(table), plan, state));
                 Ok(match named {
                     Ok(named) => Arc::new(named),
@@ -291,11 +324,13 @@ impl StatementCatalog {
                     Err(error) => broken(table, error),
                 })
             }
-            TableKind::Managed { .. } | TableKind::External(_) | TableKind::Derived(_) => self.stream_table(table),
+            TableKind::Managed { .. } | TableKind::External(_) | TableKind::Derived(_) => {
+                self.stream_table(table, rights)
+            }
         }
     }
 
-    fn stream_table(self: &Arc<Self>, table: &Arc<TableDef>) -> Result<Arc<dyn TableProvider>> {
+    fn stream_table(self: &Arc<Self>, table: &Arc<TableDef>, rights: &Rights) -> Result<Arc<dyn TableProvider>> {
         let mut defaults = vec![];
         if !table.defaults.is_empty() {
             let state = self.session_state()?;
@@ -304,16 +339,17 @@ impl StatementCatalog {
                 defaults.push((default.column.clone(), state.create_logical_expr(&default.sql, &no_columns)?));
             }
         }
-        let streams: Arc<dyn Streams> = Arc::clone(self) as _;
+        let streams: Arc<dyn Streams> = Arc::new(StreamsFor { catalog: Arc::clone(self), rights: rights.clone() });
         Ok(Arc::new(StreamTable::new(Arc::clone(table), streams, defaults)))
     }
 
-    /// A view is its text, planned against what there is now. What is wrong with it is told to who reads the view, not to
+    /// A view is its text, planned against what there is now, with the rights of who made it. What is wrong with it is told to who reads the view, not to
     /// who lists what there is.
     pub(crate) async fn view_plan(
         self: &Arc<Self>,
         query: &str,
         default_schema: &str,
+        rights: &Rights,
     ) -> Result<Result<(LogicalPlan, SessionState)>> {
         let depth = {
             let mut depth = self.view_depth.lock();
@@ -325,6 +361,8 @@ impl StatementCatalog {
         };
         let mut state = SessionState::clone(self.session_state()?.as_ref());
         state.config_mut().options_mut().catalog.default_schema = default_schema.to_string();
+        let (catalog, rights) = (Arc::clone(self), rights.clone());
+        state.register_catalog_list(Arc::new(Catalogs { catalog, rights }));
         let planned = match depth % VIEWS_PER_STACK {
             0 => {
                 let (query, state) = (query.to_string(), state.clone());

@@ -28,7 +28,8 @@ use datafusion::datasource::memory::MemorySourceConfig;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
 
-use crate::statement::StatementCatalog;
+use crate::access::Rights;
+use crate::statement::{StatementCatalog, wrap};
 
 /// Its name.
 pub(crate) const SCHEMA: &str = "system";
@@ -71,23 +72,34 @@ const ALL: [(&str, Kind); 13] = [
 #[derive(Debug)]
 pub(crate) struct SystemSchema {
     catalog: Arc<StatementCatalog>,
+    rights: Rights,
 }
 
 impl SystemSchema {
-    pub(crate) fn new(catalog: Arc<StatementCatalog>) -> Self {
-        Self { catalog }
+    pub(crate) fn new(catalog: Arc<StatementCatalog>, rights: Rights) -> Self {
+        Self { catalog, rights }
     }
+}
+
+/// Whether a table is there for somebody. What tells of other users' statements and data is for administrators; the
+/// others leave out what is not his.
+pub(crate) fn is_for(name: &str, rights: &Rights) -> bool {
+    rights.is_admin() || ["functions", "queries", "settings", "tables"].contains(&name)
 }
 
 #[async_trait]
 impl SchemaProvider for SystemSchema {
     fn table_names(&self) -> Vec<String> {
-        ALL.iter().map(|(name, _)| (*name).to_string()).collect()
+        ALL.iter().filter(|(name, _)| is_for(name, &self.rights)).map(|(name, _)| (*name).to_string()).collect()
     }
 
     async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
-        let found = ALL.iter().find(|(known, _)| *known == name);
-        Ok(found.map(|(_, kind)| Arc::new(SystemTable { kind: *kind, catalog: Arc::clone(&self.catalog) }) as _))
+        let Some((_, kind)) = ALL.iter().find(|(known, _)| *known == name) else { return Ok(None) };
+        if !is_for(name, &self.rights) {
+            self.rights.check_admin(&format!("read system.{name}")).map_err(wrap)?;
+        }
+        let (catalog, rights) = (Arc::clone(&self.catalog), self.rights.clone());
+        Ok(Some(Arc::new(SystemTable { kind: *kind, catalog, rights })))
     }
 
     fn table_exist(&self, name: &str) -> bool {
@@ -123,6 +135,7 @@ impl Kind {
 struct SystemTable {
     kind: Kind,
     catalog: Arc<StatementCatalog>,
+    rights: Rights,
 }
 
 impl fmt::Debug for SystemTable {
@@ -167,10 +180,10 @@ impl TableProvider for SystemTable {
             Kind::Pins => pins::rows(&self.catalog).await?,
             Kind::Programs => programs::rows(&self.catalog).await?,
             Kind::Provenance => provenance::rows(&self.catalog, filters).await?,
-            Kind::Queries => queries::rows(&self.catalog).await?,
+            Kind::Queries => queries::rows(&self.catalog, &self.rights).await?,
             Kind::Settings => settings::rows(&self.catalog, state)?,
             Kind::ShadowBudgets => shadow_budgets::rows(&self.catalog).await?,
-            Kind::Tables => tables::rows(&self.catalog).await?,
+            Kind::Tables => tables::rows(&self.catalog, &self.rights).await?,
         };
         let schema = batch.schema();
         Ok(MemorySourceConfig::try_new_exec(&[vec![batch]], schema, projection.cloned())?)

@@ -5,7 +5,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use arrow::datatypes::SchemaRef;
+use arrow::datatypes::{DataType, Schema, SchemaRef};
 use async_trait::async_trait;
 use datafusion::common::Statistics;
 use datafusion::common::stats::Precision;
@@ -19,6 +19,7 @@ use nectarine_catalog::{
     TableDef, object_path,
 };
 use object_store::ObjectStoreExt;
+use parquet::arrow::parquet_to_arrow_schema;
 
 use crate::format::{compression_of, reader_options};
 use crate::{arrow_file, null_counts};
@@ -57,6 +58,12 @@ impl FileDescriber {
             .fetch_metadata()
             .await
             .map_err(|error| unreadable(file, error))?;
+        let footer = metadata.file_metadata();
+        let found = parquet_to_arrow_schema(footer.schema_descr(), footer.key_value_metadata())
+            .map_err(|error| unreadable(file, error.into()))?;
+        if let Some(detail) = lossy(&found, self.file_schema()) {
+            return Err(self.mismatch(file, detail));
+        }
         let mut statistics = DFParquetMetadata::statistics_from_parquet_metadata(&metadata, self.file_schema())
             .map_err(|error| unreadable(file, error))?;
         null_counts::correct(&mut statistics, &metadata, self.file_schema());
@@ -89,7 +96,11 @@ impl FileDescriber {
             }
         }
         let columns: Vec<&str> = self.file_schema().fields().iter().map(|field| field.name().as_str()).collect();
-        check_csv_header(&start, &options.csv, &columns).map_err(|detail| CatalogError::Location {
+        check_csv_header(&start, &options.csv, &columns).map_err(|detail| self.mismatch(file, detail))
+    }
+
+    fn mismatch(&self, file: &ListedFile, detail: String) -> CatalogError {
+        CatalogError::Location {
             attempted: "read",
             location: file.location().to_string(),
             source: Arc::new(crate::ExecutorError::SchemaMismatch {
@@ -97,8 +108,22 @@ impl FileDescriber {
                 table: self.table.name.to_string(),
                 detail,
             }),
-        })
+        }
     }
+}
+
+/// The first column whose values would lose something on their way to the table's type, without an error.
+fn lossy(found: &Schema, wanted: &Schema) -> Option<String> {
+    let fields = wanted.fields().iter().filter_map(|wanted| Some((found.field_with_name(wanted.name()).ok()?, wanted)));
+    let is_lossy = |from: &DataType, to: &DataType| match (from, to) {
+        (DataType::Float16 | DataType::Float32 | DataType::Float64, to) => to.is_integer(),
+        (DataType::Decimal128(_, scale) | DataType::Decimal256(_, scale), to) => *scale > 0 && to.is_integer(),
+        _ => false,
+    };
+    let mut lossy = fields.filter(|(found, wanted)| is_lossy(found.data_type(), wanted.data_type()));
+    lossy.next().map(|(found, wanted)| {
+        format!("its column \"{}\" is {}, the table's is {}", wanted.name(), found.data_type(), wanted.data_type())
+    })
 }
 
 /// Compares the first record of a CSV file with the names of a table's columns.

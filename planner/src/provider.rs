@@ -4,6 +4,7 @@
 //! Keeps true   all scans of one table in one statement read the same extents: the snapshot comes from [`Streams`],
 //!              which pins it once per statement. Filters only prune extents; they stay in the plan (inexact), so a scan
 //!              is "the rows of these extents" and nothing else. A limit is ignored for the same reason.
+//!              Declared keys are not told: nobody checks them, and DataFusion would leave out a DISTINCT because of them.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,7 +12,7 @@ use std::sync::Arc;
 use arrow::datatypes::{FieldRef, Schema, SchemaRef};
 use async_trait::async_trait;
 use datafusion::catalog::{Session, TableProvider};
-use datafusion::common::{Constraint, Constraints, Result, SchemaExt, plan_err};
+use datafusion::common::{Result, SchemaExt, plan_err};
 use datafusion::logical_expr::dml::InsertOp;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
@@ -25,6 +26,11 @@ use crate::prune::prune_extents;
 pub trait Streams: fmt::Debug + Send + Sync {
     /// The extents of a table, pinned at the first call of a statement.
     async fn extents(&self, table: &TableDef) -> Result<Arc<[Arc<Extent>]>>;
+
+    /// Fails if the statement may not read the table's rows.
+    fn check_read(&self, _table: &TableDef) -> Result<()> {
+        Ok(())
+    }
 
     /// Told which of a table's extents a scan reads: what is pruned is not read, and need not stay as it was.
     fn scans(&self, _table: &TableDef, _extents: &Arc<[Arc<Extent>]>) {}
@@ -44,7 +50,6 @@ pub struct StreamTable {
     table: Arc<TableDef>,
     reading: Arc<Reading>,
     streams: Arc<dyn Streams>,
-    constraints: Constraints,
     defaults: Vec<(String, Expr)>,
 }
 
@@ -52,15 +57,17 @@ impl StreamTable {
     /// Wraps a table that is no view. `defaults` are the planned column defaults.
     pub fn new(table: Arc<TableDef>, streams: Arc<dyn Streams>, defaults: Vec<(String, Expr)>) -> Self {
         let reading = Arc::new(reading_of(&table));
-        let keys = table.primary_keys.iter().cloned().map(Constraint::PrimaryKey);
-        let unique = table.unique_keys.iter().cloned().map(Constraint::Unique);
-        let constraints = Constraints::new_unverified(keys.chain(unique).collect());
-        Self { table, reading, streams, constraints, defaults }
+        Self { table, reading, streams, defaults }
     }
 
     /// What is known of the table.
     pub fn table(&self) -> &Arc<TableDef> {
         &self.table
+    }
+
+    /// Fails if the statement may not read its rows.
+    pub fn check_read(&self) -> Result<()> {
+        self.streams.check_read(&self.table)
     }
 
     /// How its extents are read.
@@ -102,10 +109,6 @@ impl TableProvider for StreamTable {
         Arc::clone(&self.table.schema)
     }
 
-    fn constraints(&self) -> Option<&Constraints> {
-        Some(&self.constraints)
-    }
-
     fn table_type(&self) -> TableType {
         TableType::Base
     }
@@ -125,6 +128,7 @@ impl TableProvider for StreamTable {
         filters: &[Expr],
         _limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
+        self.check_read()?;
         let extents = self.streams.extents(&self.table).await?;
         let extents = prune_extents(state, &self.table.schema, extents, filters)?;
         self.streams.scans(&self.table, &extents);

@@ -7,6 +7,7 @@
 //! DataFusion's parser does most of the work; here is what it lacks: several statements in one text with their
 //! positions, `COPY t FROM`, renaming, a bound on depth, and an error for each clause it reads and then forgets.
 
+mod access;
 mod alter;
 mod append_only;
 mod copy;
@@ -16,12 +17,14 @@ mod keyword;
 mod lex;
 mod named;
 mod parse;
+mod placeholder;
 mod position;
 mod refuse;
 mod split;
 mod statement;
 mod view;
 
+pub use access::{AccessStatement, AlterRole, CreateRole, DropRole, Rights};
 pub use append_only::append_only;
 pub use parse::{ParseOptions, parse};
 pub use position::{find_name, offset_of};

@@ -95,6 +95,16 @@ impl Db {
         Self { session: self.engine.session(), ..self.clone() }
     }
 
+    /// The same home with a session that acts for a user.
+    pub fn user(&self, name: &str) -> Self {
+        Self { session: self.engine.session_as(name), ..self.clone() }
+    }
+
+    /// The engine itself, for those who serve it.
+    pub fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
     /// The session itself, for those who read rows as they come.
     pub fn session(&self) -> &Session {
         &self.session

@@ -3,6 +3,7 @@
 pub mod conformance;
 pub mod db;
 pub mod files;
+pub mod flight;
 pub mod hook;
 pub mod invariance;
 pub mod program;

@@ -213,3 +213,22 @@ async fn mistakes() {
     // Words are names like any other.
     assert_eq!(db.ok("SELECT purge, derived FROM (SELECT 1 AS purge, 2 AS derived) AS verify").await, "1|2");
 }
+
+/// Pinned copies are the user's own: a purge names them.
+#[tokio::test(flavor = "multi_thread")]
+async fn pinned_copies_are_named() {
+    let db = tables().await;
+    db.ok("CREATE DERIVED TABLE d AS SELECT n % 10 AS k, count(*) AS c FROM t GROUP BY k").await;
+    db.ok("CREATE DERIVED TABLE e AS SELECT sum(c) AS c FROM d").await;
+    let told = db.ok("PURGE DERIVED FROM t").await;
+    assert!(!told.contains("pinned copies"), "{told}");
+    db.ok("ALTER DERIVED TABLE e SET PINNED").await;
+    for source in ["t", "'{dir}/t/a.parquet'", "'{dir}/t/*.parquet'"] {
+        let told = db.ok(&format!("PURGE DERIVED FROM {source}")).await;
+        assert!(told.contains("are left: derived table \"public.e\""), "{source}: {told}");
+    }
+    let told = db.ok("PURGE DERIVED FROM u").await;
+    assert!(!told.contains("pinned copies"), "{told}");
+    db.ok("DROP DERIVED TABLE e").await;
+    assert!(!db.ok("PURGE DERIVED FROM t").await.contains("pinned copies"));
+}

@@ -10,8 +10,8 @@ use arrow::datatypes::{DataType, Field, Fields, IntervalUnit, Schema, SchemaRef,
 use super::{GoneFile, KnownFile, LookupRecord, MemoryStore, MetadataStore, QueryRecord, SqliteStore};
 use crate::cache::{DataScope, EvictionNote, PinMoves, Publication};
 use crate::{
-    ByteRange, CatalogError, ColumnDefault, Extent, ExternalSource, FileFormatKind, Fingerprint, Function, QueryId,
-    TableDef, TableId, TableKind, TableName,
+    AccessChange, ByteRange, CatalogError, ColumnDefault, Extent, ExternalSource, FileFormatKind, Fingerprint,
+    Function, QueryId, TableDef, TableId, TableKind, TableName,
 };
 
 /// A test per check and kind of store.
@@ -34,6 +34,7 @@ macro_rules! conformance {
     };
 }
 
+mod access;
 pub(crate) mod cache;
 mod named;
 mod pins;
@@ -47,6 +48,7 @@ conformance! {
     tables_come_back_as_they_were
     tables_need_their_schema_and_a_free_name
     replacing_a_table_takes_its_extents_along
+    rows_that_came_meanwhile_are_not_replaced
     a_refused_table_leaves_no_trace
     dropped_tables_are_gone
     renamed_tables_keep_id_and_extents
@@ -86,6 +88,7 @@ fn table_in(schema: &str, name: &str) -> TableDef {
         unique_keys: vec![],
         definition: None,
         created_at: 1_700_000_000_000_000,
+        owner: None,
     }
 }
 
@@ -242,6 +245,22 @@ async fn replacing_a_table_takes_its_extents_along(store: &dyn MetadataStore) {
     assert_eq!(store.extents(new.id).await.expect("extents"), extents(3..5));
     assert_fails!(store.extents(old.id).await, CatalogError::TableNotFound { .. });
     assert_fails!(store.append_extents(old.id, &extents(0..1)).await, CatalogError::TableNotFound { .. });
+}
+
+async fn rows_that_came_meanwhile_are_not_replaced(store: &dyn MetadataStore) {
+    let (old, new) = (table("t"), table("t"));
+    add(store, &old, &extents(0..3)).await;
+    store.append_extents(old.id, &extents(3..4)).await.expect("appended");
+    let before = version(store).await;
+    let read_three = store.create_table_from(&new, &extents(5..6), true, Some((old.id, 3))).await;
+    assert_fails!(read_three, CatalogError::Overtaken { .. });
+    let read_another = store.create_table_from(&new, &extents(5..6), true, Some((new.id, 4))).await;
+    assert_fails!(read_another, CatalogError::Overtaken { .. });
+    assert_eq!(version(store).await, before);
+    assert_eq!(store.extents(old.id).await.expect("extents").len(), 4);
+    let replaced = store.create_table_from(&new, &extents(5..6), true, Some((old.id, 4))).await;
+    assert_eq!(replaced.expect("nobody was faster"), Some(old));
+    assert_eq!(store.extents(new.id).await.expect("extents"), extents(5..6));
 }
 
 async fn a_refused_table_leaves_no_trace(store: &dyn MetadataStore) {
@@ -653,6 +672,8 @@ async fn a_closed_store_refuses_everything(store: &dyn MetadataStore) {
         store.functions();
         store.create_function(&function("f", "x"), false);
         store.drop_function("f", false);
+        store.access();
+        store.change_access(&AccessChange::Drop("bob".to_owned()));
         store.log_queries(&[], 1);
         store.queries(1);
         store.lookups(1);

@@ -21,7 +21,10 @@ use crate::cache::{
     EvictionNote, EvictionRecord, EvictionTotals, LookupCount, Pin, PinMoves, PinOutcome, PinSubject, ProgramRecord,
     ProgramRun, Publication, RelativeRecord, SpaceOutcome, SpaceRequest, StoredProgram, UseCount,
 };
-use crate::{CatalogError, Extent, Fingerprint, Function, QueryId, Result, TableDef, TableId, TableName, named};
+use crate::{
+    Access, AccessChange, CatalogError, Extent, Fingerprint, Function, QueryId, Result, Securable, TableDef, TableId,
+    TableName, named,
+};
 
 /// Metadata that lives as long as this value.
 #[derive(Debug)]
@@ -38,6 +41,7 @@ struct State {
     extents: BTreeMap<TableId, Vec<Extent>>,
     known_files: BTreeMap<String, BTreeMap<(String, u64), KnownFile>>,
     functions: BTreeMap<String, Function>,
+    access: Access,
     queries: BTreeMap<QueryId, QueryRecord>,
     cache: Cache,
 }
@@ -52,6 +56,7 @@ impl MemoryStore {
             extents: BTreeMap::new(),
             known_files: BTreeMap::new(),
             functions: BTreeMap::new(),
+            access: Access::default(),
             queries: BTreeMap::new(),
             cache: Cache::default(),
         };
@@ -83,6 +88,7 @@ impl State {
         let table = self.tables.remove(name)?;
         self.extents.remove(&table.id);
         self.cache.unpin(&PinSubject::View(table.id));
+        self.access.grants.retain(|grant| grant.on != Securable::Table(table.id));
         Some(table)
     }
 
@@ -140,6 +146,7 @@ impl MetadataStore for MemoryStore {
         let ids = named::dropped_with(&state.all_tables(), &ids, cascade)?;
         let dropped = state.remove_all(&ids);
         state.schemas.remove(name);
+        state.access.grants.retain(|grant| grant.on != Securable::Schema(name.to_owned()));
         state.version += 1;
         Ok(dropped)
     }
@@ -148,9 +155,21 @@ impl MetadataStore for MemoryStore {
         Ok(self.state("list tables")?.tables.values().cloned().collect())
     }
 
-    async fn create_table(&self, table: &TableDef, extents: &[Extent], replace: bool) -> Result<Option<TableDef>> {
+    async fn create_table_from(
+        &self,
+        table: &TableDef,
+        extents: &[Extent],
+        replace: bool,
+        read: Option<(TableId, usize)>,
+    ) -> Result<Option<TableDef>> {
         let mut state = self.state("create a table")?;
         state.require_schema(&table.name.schema)?;
+        if let Some((id, n_extents)) = read {
+            let is_same = state.tables.get(&table.name).is_some_and(|old| old.id == id);
+            if !is_same || state.extents.get(&id).map_or(0, Vec::len) != n_extents {
+                return Err(CatalogError::Overtaken { name: table.name.clone() });
+            }
+        }
         if !replace && state.tables.contains_key(&table.name) {
             return Err(table_exists(&table.name));
         }
@@ -159,7 +178,11 @@ impl MetadataStore for MemoryStore {
             named::may_replace(&tables, old, table.id)?;
         }
         named::stands(&tables, table)?;
+        // The same table in another form keeps its rights.
+        let on = Securable::Table(table.id);
+        let kept: Vec<_> = state.access.grants.iter().filter(|grant| grant.on == on).cloned().collect();
         let replaced = state.remove(&table.name);
+        state.access.grants.extend(kept);
         state.tables.insert(table.name.clone(), table.clone());
         state.extents.insert(table.id, extents.to_vec());
         state.version += 1;
@@ -261,6 +284,18 @@ impl MetadataStore for MemoryStore {
         state.functions.remove(name);
         state.version += 1;
         Ok(dropped)
+    }
+
+    async fn access(&self) -> Result<Access> {
+        Ok(self.state("read users and rights")?.access.clone())
+    }
+
+    async fn change_access(&self, change: &AccessChange) -> Result<()> {
+        let mut state = self.state("change users and rights")?;
+        let (tables, schemas) = (state.all_tables(), state.schemas.iter().cloned().collect::<Vec<_>>());
+        state.access.apply(change, &tables, &schemas)?;
+        state.version += 1;
+        Ok(())
     }
 
     async fn log_queries(&self, queries: &[QueryRecord], keep: usize) -> Result<()> {

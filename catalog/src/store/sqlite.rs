@@ -4,7 +4,7 @@
 //!   format        which version a file has; refusing, creating and raising it
 //!   lane          a connection of its own for versions, for reads and for writes; transactions
 //!   fault         what went wrong inside, before it is told what was attempted
-//!   schemas  tables  extents  known_files  functions  queries  cache      one room of SQL for each kind of record
+//!   schemas  tables  extents  known_files  functions  access  queries  cache      one room of SQL for each kind of record
 //! ```
 //!
 //! Durable      a change of tables, extents, functions or schemas is synced to disk before the call returns. What is
@@ -16,6 +16,7 @@
 //! Driver       sqlx's own for SQLite rather than `Any`: waiting, read-only looks and row buffering have no place in
 //!              `Any`'s URL. The SQL keeps to what PostgreSQL shares; `lane` and `format` hold all that is SQLite's.
 
+mod access;
 mod cache;
 mod extents;
 mod fault;
@@ -46,7 +47,7 @@ use crate::cache::{
     EvictionNote, EvictionRecord, EvictionTotals, LookupCount, Pin, PinMoves, PinOutcome, PinSubject, ProgramRecord,
     ProgramRun, Publication, RelativeRecord, SpaceOutcome, SpaceRequest, StoredProgram, UseCount,
 };
-use crate::{Extent, Fingerprint, Function, QueryId, Result, TableDef, TableId, TableName};
+use crate::{Access, AccessChange, Extent, Fingerprint, Function, QueryId, Result, TableDef, TableId, TableName};
 
 /// How long to wait for another process's transaction; theirs take milliseconds.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
@@ -128,8 +129,14 @@ impl MetadataStore for SqliteStore {
         self.tell("list tables", outcome)
     }
 
-    async fn create_table(&self, table: &TableDef, extents: &[Extent], replace: bool) -> Result<Option<TableDef>> {
-        let outcome = tables::create(&mut *self.writer.lock().await, table, extents, replace).await;
+    async fn create_table_from(
+        &self,
+        table: &TableDef,
+        extents: &[Extent],
+        replace: bool,
+        read: Option<(TableId, usize)>,
+    ) -> Result<Option<TableDef>> {
+        let outcome = tables::create(&mut *self.writer.lock().await, table, extents, replace, read).await;
         self.tell("create a table", outcome)
     }
 
@@ -176,6 +183,16 @@ impl MetadataStore for SqliteStore {
     async fn drop_function(&self, name: &str, cascade: bool) -> Result<Vec<TableDef>> {
         let outcome = functions::drop(&mut *self.writer.lock().await, name, cascade).await;
         self.tell("drop a function", outcome)
+    }
+
+    async fn access(&self) -> Result<Access> {
+        let outcome = access::read(&mut *self.reader.lock().await).await;
+        self.tell("read users and rights", outcome)
+    }
+
+    async fn change_access(&self, change: &AccessChange) -> Result<()> {
+        let outcome = access::change(&mut *self.writer.lock().await, change).await;
+        self.tell("change users and rights", outcome)
     }
 
     async fn log_queries(&self, queries: &[QueryRecord], keep: usize) -> Result<()> {

@@ -28,7 +28,7 @@ pub(super) fn warm(shell: &mut Shell, args: &WarmArgs) -> Result<()> {
         for range in split_statements(text) {
             let sql = &text[range];
             let runtime = shell.runtime.clone();
-            let session = shell.session.clone();
+            let session = shell.client.local()?.0.clone();
             let interrupt = &mut shell.interrupt;
             let outcome = runtime.block_on(async {
                 tokio::select! {

@@ -296,6 +296,26 @@ fn the_demo_runs_again_and_again() {
 }
 
 #[test]
+fn the_demo_leaves_tables_of_others_alone() {
+    let home = Home::new();
+    home.run(&["-c", "create schema demo; create table demo.clicks as select 42 as precious"]).rows();
+    let ran = home.run(&["demo", "--clicks-per-day", "300"]);
+    assert_eq!(ran.code, Some(1), "{}", ran.stderr);
+    assert!(ran.stderr.contains("\"demo.clicks\" is a table of your own"), "{}", ran.stderr);
+    assert_eq!(home.run(&["--format", "csv", "--no-header", "-c", "select * from demo.clicks"]).rows(), "42\n");
+}
+
+/// What stands on the demo's tables does not keep it from running again.
+#[test]
+fn the_demo_runs_below_views() {
+    let home = Home::new();
+    home.run(&["demo", "--clicks-per-day", "300"]).rows();
+    home.run(&["-c", "create materialized view mv as select page, count(*) as c from demo.clicks group by page"])
+        .rows();
+    assert!(home.run(&["demo", "--clicks-per-day", "300"]).rows().contains("4572"));
+}
+
+#[test]
 fn help_and_version_are_there() {
     let home = Home::new();
     let help = home.run(&["--help"]).rows();

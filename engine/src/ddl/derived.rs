@@ -27,6 +27,8 @@ pub(crate) async fn create_derived(run: &StatementRun<'_>, create: CreateDerived
     // Planned as any query first, so that its mistakes are told in the words of any query.
     let query = DFStatement::Statement(Box::new(ast::Statement::Query(create.query)));
     let plan = Box::pin(run.state.statement_to_plan(query)).await?;
+    // Whoever reads the table later reads what is here, with no more questions asked.
+    run.check_plan(&plan)?;
     let text = view::with_columns(create.query_text, &create.columns, plan.schema().inner(), config)?;
     if run.catalog.resolved().contains_key(&name) {
         return Err(EngineError::new(ErrorKind::Sql, format!("\"{}\" would stand on itself", name.name))
@@ -43,6 +45,7 @@ pub(crate) async fn create_derived(run: &StatementRun<'_>, create: CreateDerived
         unique_keys: vec![],
         definition: Some(run.text.trim().trim_end_matches(';').to_string()),
         created_at: now_micros(),
+        owner: run.owner(),
     };
     let thawed = Box::pin(thaw(run.catalog, &Arc::new(new.clone()), &derived, &extents)).await?;
     table::unique_names(&thawed.schema())?;
@@ -74,6 +77,7 @@ pub(crate) async fn pin_derived(run: &StatementRun<'_>, statement: PinDerived) -
         };
     };
     drop::check_kind("ALTER", Relation::DerivedTable, found)?;
+    run.rights().check_owns(found)?;
     let TableKind::Derived(derived) = &found.kind else { return Ok(run.command(tag)) };
     if derived.pinned.is_some() {
         return Ok(run.noticed(tag, format!("\"{}\" is pinned already", name.name)));

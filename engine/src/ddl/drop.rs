@@ -15,6 +15,10 @@ use crate::{Answer, EngineError, ErrorKind, Notice, Result};
 
 pub(crate) async fn drop(run: &StatementRun<'_>, drop: Drop) -> Result<Answer> {
     let tag = format!("DROP {}", drop.relation.keywords());
+    if drop.cascade {
+        // What goes as well may be other users'.
+        run.rights().check_admin("drop what others made")?;
+    }
     let mut notices = vec![];
     let mut own = vec![];
     let mut ids = vec![];
@@ -28,6 +32,7 @@ pub(crate) async fn drop(run: &StatementRun<'_>, drop: Drop) -> Result<Answer> {
         match run.catalog.view.tables.get(&name) {
             Some(found) => {
                 check_kind("DROP", drop.relation, found)?;
+                run.rights().check_owns(found)?;
                 ids.push(found.id);
             }
             None if drop.if_exists => {

@@ -54,6 +54,10 @@ async fn apply(
     if relation != Relation::Table {
         drop::check_kind("ALTER", relation, found)?;
     }
+    run.rights().check_owns(found)?;
+    if to.schema != name.schema {
+        run.rights().check_create(&to.schema)?;
+    }
     run.catalog.shared.store.rename_table(found.id, &to).await?;
     Ok(run.command(tag))
 }

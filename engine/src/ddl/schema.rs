@@ -13,6 +13,7 @@ use crate::{Answer, EngineError, ErrorKind, Result};
 
 pub(crate) async fn create_schema(run: &StatementRun<'_>, create: CreateCatalogSchema) -> Result<Answer> {
     let tag = "CREATE SCHEMA";
+    run.rights().check_admin("make schemas")?;
     // `catalog.schema` arrives as one text.
     let catalog = &run.state.config_options().catalog.default_catalog;
     let name = create.schema_name.strip_prefix(&format!("{catalog}.")).unwrap_or(&create.schema_name).to_string();
@@ -29,6 +30,7 @@ pub(crate) async fn create_schema(run: &StatementRun<'_>, create: CreateCatalogS
 
 pub(crate) async fn drop_schema(run: &StatementRun<'_>, drop: DropCatalogSchema) -> Result<Answer> {
     let tag = "DROP SCHEMA";
+    run.rights().check_admin("drop schemas")?;
     let name = match &drop.name {
         SchemaReference::Bare { schema } => schema.to_string(),
         SchemaReference::Full { schema, .. } => schema.to_string(),

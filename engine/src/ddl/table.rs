@@ -6,10 +6,10 @@ use std::sync::Arc;
 use arrow::datatypes::{Field, Schema};
 use datafusion::common::{Constraint, Result as DataFusionResult};
 use datafusion::logical_expr::{CreateExternalTable, CreateMemoryTable, Expr};
-use datafusion::physical_plan::execute_stream;
+use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use datafusion::sql::unparser::expr_to_sql;
 use datafusion_datasource::sink::DataSinkExec;
-use nectarine_catalog::{CatalogError, ColumnDefault, TableDef, TableId, TableKind, TableName};
+use nectarine_catalog::{CatalogError, ColumnDefault, FileFormatKind, TableDef, TableId, TableKind, TableName};
 use nectarine_executor::ExtentSink;
 use parking_lot::Mutex;
 
@@ -31,8 +31,11 @@ pub(crate) async fn create_table(run: &StatementRun<'_>, create: CreateMemoryTab
     if let Some(answer) = exists(run, &name, create.if_not_exists, create.or_replace, tag)? {
         return Ok(answer);
     }
-    let reuse = StatementReuse::new(&run.catalog.shared.reuse, run.state, run.catalog)?.read_only();
-    let physical = Box::pin(reuse.plan(&create.input, false)).await?.plan;
+    run.check_plan(&create.input)?;
+    let reuse = || StatementReuse::new(&run.catalog.shared.reuse, run.state, run.catalog);
+    let planned = Box::pin(reuse()?.read_only().plan(&create.input, false)).await?;
+    let reads_entries = planned.findings.is_some_and(|findings| !findings.hits.is_empty());
+    let physical = planned.plan;
     // Names come from the logical plan, because physical ones may be simplified away; types are those of the rows.
     let logical = create.input.schema().inner();
     let rows = physical.schema();
@@ -59,25 +62,54 @@ pub(crate) async fn create_table(run: &StatementRun<'_>, create: CreateMemoryTab
         unique_keys: keys(external::unique_key),
         definition: Some(run.text.trim().trim_end_matches(';').to_string()),
         created_at: now_micros(),
+        owner: run.owner(),
     });
 
     let commit = Arc::new(CreateCommit {
         shared: Arc::clone(&run.catalog.shared),
         table: Arc::clone(&table),
         replace: create.or_replace,
+        read: run.catalog.read_of(&table.name),
         sources: run.catalog.sources(),
         replaced: Mutex::default(),
     });
-    let target = managed::target(&run.catalog.shared, table.id, format, &schema, run.state.config_options())?;
-    let sink = ExtentSink::new(table.name.to_string(), target, Arc::clone(&commit) as _);
-    let plan = Arc::new(DataSinkExec::new(coalesced(physical), Arc::new(sink), None)) as _;
+    match write(run, &table, format, &commit, physical).await {
+        // What is read from entries takes memory too: once more as if there were none. Nothing was committed.
+        Err(error) if reads_entries && error.kind() == ErrorKind::Resources => {
+            let physical = Box::pin(reuse()?.off().plan(&create.input, false)).await?.plan;
+            write(run, &table, format, &commit, physical).await?;
+        }
+        written => written?,
+    }
+    run.progress.done();
+    forget_replaced(run, commit.replaced.lock().take());
+    Ok(created(run, tag, &table))
+}
+
+/// The answer, with what its keys are worth.
+fn created(run: &StatementRun<'_>, tag: &str, table: &TableDef) -> Answer {
+    match table.primary_keys.is_empty() && table.unique_keys.is_empty() {
+        true => run.command(tag),
+        false => run.noticed(tag, "PRIMARY KEY and UNIQUE are written down, not checked".to_string()),
+    }
+}
+
+/// Writes the rows of a plan as the extents of a new table.
+async fn write(
+    run: &StatementRun<'_>,
+    table: &Arc<TableDef>,
+    format: FileFormatKind,
+    commit: &Arc<CreateCommit>,
+    rows: Arc<dyn ExecutionPlan>,
+) -> Result<()> {
+    let target = managed::target(&run.catalog.shared, table.id, format, &table.schema, run.state.config_options())?;
+    let sink = ExtentSink::new(table.name.to_string(), target, Arc::clone(commit) as _);
+    let plan = Arc::new(DataSinkExec::new(coalesced(rows), Arc::new(sink), None)) as _;
     run.record.planned(&plan);
     run.progress.running(&plan);
     let stream = execute_stream(plan, run.state.task_ctx())?;
     datafusion::physical_plan::common::collect(stream).await?;
-    run.progress.done();
-    forget_replaced(run, commit.replaced.lock().take());
-    Ok(run.command(tag))
+    Ok(())
 }
 
 /// Creates a table over files that others write.
@@ -85,6 +117,7 @@ pub(crate) async fn create_external_table(run: &StatementRun<'_>, create: Create
     if create.temporary {
         return Err(EngineError::new(ErrorKind::Unsupported, "temporary tables are not offered"));
     }
+    run.rights().check_admin("make tables over files of the server")?;
     let name = run.table_name(&create.name)?;
     let tag = "CREATE EXTERNAL TABLE";
     if let Some(answer) = exists(run, &name, create.if_not_exists, create.or_replace, tag)? {
@@ -93,9 +126,10 @@ pub(crate) async fn create_external_table(run: &StatementRun<'_>, create: Create
     let mut table = external::describe(&run.catalog.shared, run.state, name, &create).await?;
     unique_names(&table.schema)?;
     table.definition = Some(run.text.trim().trim_end_matches(';').to_string());
+    table.owner = run.owner();
     let replaced = run.catalog.shared.store.create_table(&table, &[], create.or_replace).await?;
     forget_replaced(run, replaced);
-    Ok(run.command(tag))
+    Ok(created(run, tag, &table))
 }
 
 /// Defaults as text, which outlives the plan.
@@ -125,6 +159,7 @@ pub(super) fn exists(
     tag: &str,
 ) -> Result<Option<Answer>> {
     check_schema(&name.schema)?;
+    run.rights().check_create(&name.schema)?;
     if if_not_exists && or_replace {
         return Err(EngineError::new(ErrorKind::Sql, "IF NOT EXISTS and OR REPLACE exclude each other"));
     }
@@ -135,6 +170,7 @@ pub(super) fn exists(
     if !or_replace {
         return Err(CatalogError::AlreadyExists { what: found.kind.word(), name: name.name.clone() }.into());
     }
+    run.rights().check_owns(found)?;
     let word = match tag {
         "CREATE EXTERNAL TABLE" => "table".to_string(),
         tag => tag.trim_start_matches("CREATE ").to_ascii_lowercase(),

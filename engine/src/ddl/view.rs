@@ -29,6 +29,7 @@ pub(crate) async fn create_view(run: &StatementRun<'_>, create: CreateView) -> R
     // Planned once now, so that its mistakes are told now, and for the columns that listings show.
     let query = DFStatement::Statement(Box::new(ast::Statement::Query(create.query)));
     let plan = Box::pin(run.state.statement_to_plan(query)).await?;
+    run.check_plan(&plan)?;
     let found = plan.schema().inner();
     let names = column_names(&create.columns, found, run.state.config_options())?;
     let fields: Vec<Field> =
@@ -41,7 +42,12 @@ pub(crate) async fn create_view(run: &StatementRun<'_>, create: CreateView) -> R
     table::unique_names(&schema)?;
     let default_schema = run.state.config_options().catalog.default_schema.clone();
     let (kind, warmed) = match create.materialized {
-        false => (TableKind::View { query: text, default_schema }, None),
+        false => {
+            let mentions =
+                mentioned_through_views(&run.catalog.view, &text, &default_schema, run.state.config_options());
+            check_stands_on_others(&name, mentions.relations.contains(&name))?;
+            (TableKind::View { query: text, default_schema }, None)
+        }
         true => {
             let kind = materialized(run, &name, text, default_schema)?;
             // Before it has a name: one whose query fails is not made.
@@ -59,6 +65,7 @@ pub(crate) async fn create_view(run: &StatementRun<'_>, create: CreateView) -> R
         unique_keys: vec![],
         definition: Some(run.text.trim().trim_end_matches(';').to_string()),
         created_at: now_micros(),
+        owner: run.owner(),
     };
     run.catalog.shared.store.create_table(&table, &[], create.or_replace).await?;
     Ok(match warmed {
@@ -96,6 +103,7 @@ pub(super) fn with_columns(
 /// `REFRESH MATERIALIZED VIEW`: what reading it will want is there afterwards.
 pub(crate) async fn refresh(run: &StatementRun<'_>, name: ast::ObjectName) -> Result<Answer> {
     let table = materialized_view(run, &name, "only materialized views are refreshed")?;
+    run.rights().check_owns(table)?;
     let plan = rows_of(run, table).await?;
     let warmed = run.warm(plan).await?;
     Ok(answered(run, "REFRESH MATERIALIZED VIEW", table, warmed))
@@ -134,14 +142,19 @@ fn answered(run: &StatementRun<'_>, tag: &str, table: &TableDef, warmed: Warmed)
     run.noticed_all(tag, notices).with_receipt(receipt)
 }
 
+fn check_stands_on_others(name: &TableName, reads_itself: bool) -> Result<()> {
+    match reads_itself {
+        true => Err(EngineError::new(ErrorKind::Sql, format!("\"{}\" would stand on itself", name.name))),
+        false => Ok(()),
+    }
+}
+
 /// What a new materialized view depends on.
 fn materialized(run: &StatementRun<'_>, name: &TableName, query: String, default_schema: String) -> Result<TableKind> {
     let config = run.state.config_options();
     let view = &run.catalog.view;
     // Only a view that is replaced can be read by what replaces it.
-    if run.catalog.resolved().contains_key(name) {
-        return Err(EngineError::new(ErrorKind::Sql, format!("\"{}\" would stand on itself", name.name)));
-    }
+    check_stands_on_others(name, run.catalog.resolved().contains_key(name))?;
     let Mentions { relations, functions } = mentioned_through_views(view, &query, &default_schema, config);
     let functions = with_called(view, functions, config).into_iter().collect();
     let relations = relations.into_iter().collect();

@@ -69,7 +69,7 @@ pub(crate) async fn thaw(
         state.register_udf(Arc::clone(function))?;
     }
     let planning = frozen.plan_with(&mut state);
-    let planned = frozen.view_plan(&derived.query, &derived.default_schema).await?;
+    let planned = frozen.view_plan(&derived.query, &derived.default_schema, &frozen.rights).await?;
     drop(planning);
     let (plan, state) = planned?;
     NamedTable::try_new(Arc::clone(table), ordered_totally(plan)?, state)
@@ -126,6 +126,7 @@ fn relation_of(id: TableId, name: &TableName, schema: Arc<Schema>, kind: TableKi
         unique_keys: vec![],
         definition: None,
         created_at: 0,
+        owner: None,
     }
 }
 

@@ -537,6 +537,10 @@ fn catalog(error: &CatalogError) -> EngineError {
         CatalogError::SchemaNotEmpty { .. } => {
             EngineError::new(ErrorKind::Sql, text).with_hint("DROP SCHEMA .. CASCADE drops what is in it")
         }
+        CatalogError::OwnsTables { .. } => {
+            EngineError::new(ErrorKind::Sql, text).with_hint("drop what it owns first; system.tables lists it")
+        }
+        CatalogError::RoleInItself { .. } => EngineError::new(ErrorKind::Sql, text),
         CatalogError::HasDependants { attempted, dependants, .. } => {
             let derived = dependants.iter().find(|(what, _)| *what == "derived table");
             let pin =
@@ -557,7 +561,9 @@ fn catalog(error: &CatalogError) -> EngineError {
         CatalogError::Damaged { .. } => EngineError::new(ErrorKind::Io, text),
         CatalogError::Location { source, .. } => about_file(text, source.as_ref()),
         CatalogError::NoFiles { .. } => EngineError::new(ErrorKind::Data, text),
-        CatalogError::Changed { .. } => EngineError::new(ErrorKind::Data, text).with_hint(AGAIN),
+        CatalogError::Changed { .. } | CatalogError::Overtaken { .. } => {
+            EngineError::new(ErrorKind::Data, text).with_hint(AGAIN)
+        }
         _ => EngineError::new(ErrorKind::Io, text),
     }
 }
@@ -585,6 +591,7 @@ fn about_file(text: String, source: &(dyn Error + 'static)) -> EngineError {
     let kind = match cause.kind() {
         kind @ (ErrorKind::Resources
         | ErrorKind::Cancelled
+        | ErrorKind::Denied
         | ErrorKind::Internal
         | ErrorKind::Unsupported
         | ErrorKind::Io) => kind,

@@ -11,6 +11,7 @@ use nectarine_catalog::{EntryProvenance, Fingerprint, ProgramSource, TableName};
 use nectarine_executor::exact_aggregates;
 use nectarine_planner::sql::{self, ParseOptions, Statement};
 
+use crate::access::Rights;
 use crate::engine::{Shared, options};
 use crate::settings::adds_exactly;
 use crate::statement::{Planning, StatementCatalog};
@@ -51,7 +52,15 @@ pub(super) async fn again(shared: &Arc<Shared>, how: &ProgramSource, entry: &Ent
     }
     state.mark_start_execution();
     let name = state.config_options().catalog.default_catalog.clone();
-    let catalog = StatementCatalog::new(Arc::clone(shared), (view, purges), Arc::default(), name, None);
+    let catalog = StatementCatalog::new(
+        Arc::clone(shared),
+        // Only administrators come here.
+        Rights::everything(),
+        (view, purges),
+        Arc::default(),
+        name,
+        None,
+    );
     catalog.restrict(extents_of(entry, how));
     let planning = catalog.plan_with(&mut state);
     let plan = Box::pin(planning.state().statement_to_plan(*statement)).await?;

@@ -9,12 +9,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
-use arrow::datatypes::{DataType, Field, Schema};
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::common::DataFusionError;
 use nectarine_catalog::{DataScope, EntryPart, Fingerprint};
 use nectarine_planner::node::size;
 use nectarine_planner::sql::PurgeSource;
 
+use super::copies::pinned_copies;
 use super::{answer, scope};
 use crate::command::StatementRun;
 use crate::eviction::Why;
@@ -59,6 +60,14 @@ pub(crate) async fn purge(run: &StatementRun<'_>, source: &PurgeSource) -> Resul
         notices.push(Notice {
             message: format!("{} files of purged results could not be deleted", outcome.files_left.len()),
             hint: Some("no entry names them any more; run the statement again when their store can be reached".into()),
+        });
+    }
+    let copies: Vec<String> =
+        pinned_copies(&run.catalog.view, &scope).iter().map(|name| format!("\"{name}\"")).collect();
+    if !copies.is_empty() {
+        notices.push(Notice {
+            message: format!("pinned copies were made from it and are left: derived table {}", copies.join(", ")),
+            hint: Some("they are tables of your own; DROP DERIVED TABLE deletes them".to_string()),
         });
     }
     answer(run, batch(&outcome)?, notices)
@@ -106,15 +115,7 @@ async fn purge_scope(reuse: &Reuse, scope: &DataScope) -> Result<Outcome> {
 
 /// One row for each entry that went, and a last one for what is left.
 fn batch(outcome: &Outcome) -> Result<RecordBatch> {
-    let schema = Arc::new(Schema::new(vec![
-        Field::new("outcome", DataType::Utf8, false),
-        Field::new("entry", DataType::Utf8, true),
-        Field::new("entries", DataType::Int64, false),
-        Field::new("rows", DataType::Int64, false),
-        Field::new("bytes", DataType::Int64, false),
-        Field::new("files", DataType::Int64, false),
-        Field::new("sql", DataType::Utf8, true),
-    ]));
+    let schema = purge_schema();
     let (purged, left) = (&outcome.purged, &outcome.files_left);
     let left_bytes: u64 = left.iter().map(|part| part.bytes).sum();
     let numbers = |of: &dyn Fn(&Purged) -> u64, last: u64| -> ArrayRef {
@@ -133,4 +134,17 @@ fn batch(outcome: &Outcome) -> Result<RecordBatch> {
         texts(&|entry| Some(entry.description.clone()), None),
     ];
     Ok(RecordBatch::try_new(schema, columns).map_err(DataFusionError::from)?)
+}
+
+/// Columns of `PURGE`.
+pub(crate) fn purge_schema() -> SchemaRef {
+    Arc::new(Schema::new(vec![
+        Field::new("outcome", DataType::Utf8, false),
+        Field::new("entry", DataType::Utf8, true),
+        Field::new("entries", DataType::Int64, false),
+        Field::new("rows", DataType::Int64, false),
+        Field::new("bytes", DataType::Int64, false),
+        Field::new("files", DataType::Int64, false),
+        Field::new("sql", DataType::Utf8, true),
+    ]))
 }

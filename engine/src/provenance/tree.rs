@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatch, StringArray};
-use arrow::datatypes::{DataType, Field, Schema};
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::common::DataFusionError;
 use futures::future::BoxFuture;
 use nectarine_catalog::{CacheEntry, EntryProvenance, ExtentPlace, Fingerprint, NamedText, plain_location};
@@ -58,12 +58,7 @@ pub(crate) async fn explain_provenance(run: &StatementRun<'_>, subject: Subject)
     };
     let mut lines = vec![];
     nodes.iter().for_each(|node| node.lines(0, &mut lines));
-    let schema = Arc::new(Schema::new(vec![
-        Field::new("provenance", DataType::Utf8, false),
-        Field::new("kind", DataType::Utf8, false),
-        Field::new("role", DataType::Utf8, true),
-        Field::new("detail", DataType::Utf8, true),
-    ]));
+    let schema = tree_schema();
     let filled = |text: &str| (!text.is_empty()).then(|| text.to_string());
     let columns: Vec<ArrayRef> = vec![
         Arc::new(StringArray::from_iter_values(lines.iter().map(|(line, _)| line))),
@@ -256,4 +251,14 @@ pub(super) async fn reachable(reuse: &Reuse, from: Vec<Fingerprint>) -> Result<B
         next.retain(|key| !found.contains_key(key));
     }
     Ok(found)
+}
+
+/// Columns of `EXPLAIN PROVENANCE`.
+pub(crate) fn tree_schema() -> SchemaRef {
+    Arc::new(Schema::new(vec![
+        Field::new("provenance", DataType::Utf8, false),
+        Field::new("kind", DataType::Utf8, false),
+        Field::new("role", DataType::Utf8, true),
+        Field::new("detail", DataType::Utf8, true),
+    ]))
 }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use arrow::array::{ArrayRef, Float64Array, RecordBatch, StringArray};
-use arrow::datatypes::{DataType, Field, Schema};
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::common::DataFusionError;
 use nectarine_catalog::{DataScope, EntryProvenance, Fingerprint, StoredProgram};
 use nectarine_planner::sql::{Percent, Subject};
@@ -165,12 +165,7 @@ async fn evict(shared: &Arc<Shared>, lines: &Lines) -> Result<BTreeMap<Fingerpri
 
 /// One row for each entry.
 fn batch(lines: &Lines, evicted: &BTreeMap<Fingerprint, Fingerprint>) -> Result<RecordBatch> {
-    let schema = Arc::new(Schema::new(vec![
-        Field::new("entry", DataType::Utf8, false),
-        Field::new("outcome", DataType::Utf8, false),
-        Field::new("detail", DataType::Utf8, true),
-        Field::new("elapsed_ms", DataType::Float64, true),
-    ]));
+    let schema = verify_schema();
     let (mut keys, mut outcomes, mut details, mut times) = (vec![], vec![], vec![], vec![]);
     for (key, line) in lines {
         let (word, detail) = match &line.outcome {
@@ -197,4 +192,14 @@ fn batch(lines: &Lines, evicted: &BTreeMap<Fingerprint, Fingerprint>) -> Result<
         Arc::new(Float64Array::from(times)),
     ];
     Ok(RecordBatch::try_new(schema, columns).map_err(DataFusionError::from)?)
+}
+
+/// Columns of `VERIFY`.
+pub(crate) fn verify_schema() -> SchemaRef {
+    Arc::new(Schema::new(vec![
+        Field::new("entry", DataType::Utf8, false),
+        Field::new("outcome", DataType::Utf8, false),
+        Field::new("detail", DataType::Utf8, true),
+        Field::new("elapsed_ms", DataType::Float64, true),
+    ]))
 }

@@ -13,7 +13,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, BooleanArray, RecordBatch, StringArray};
-use arrow::datatypes::{DataType, Field, Schema};
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use nectarine_planner::canonical::Prefix;
 use nectarine_planner::node::{short, size, time};
 use nectarine_planner::reuse::{Findings, PrefixReport, Verdict};
@@ -46,13 +46,7 @@ pub(crate) async fn explain(reuse: &Reuse, findings: Option<&Findings>) -> Resul
             nearest.push(None);
         }
     }
-    let schema = Arc::new(Schema::new(vec![
-        Field::new("prefix", DataType::Utf8, false),
-        Field::new("fingerprint", DataType::Utf8, true),
-        Field::new("reuse", DataType::Utf8, false),
-        Field::new("will_be_kept", DataType::Boolean, true),
-        Field::new("nearest", DataType::Utf8, true),
-    ]));
+    let schema = explain_schema();
     let columns: Vec<ArrayRef> = vec![
         Arc::new(StringArray::from(plan)),
         Arc::new(entries.into_iter().collect::<StringArray>()),
@@ -85,4 +79,15 @@ async fn verdict(reuse: &Reuse, line: &PrefixReport) -> String {
         }
         (other, _) => other.to_string(),
     }
+}
+
+/// Columns of `EXPLAIN REUSE`.
+pub(crate) fn explain_schema() -> SchemaRef {
+    Arc::new(Schema::new(vec![
+        Field::new("prefix", DataType::Utf8, false),
+        Field::new("fingerprint", DataType::Utf8, true),
+        Field::new("reuse", DataType::Utf8, false),
+        Field::new("will_be_kept", DataType::Boolean, true),
+        Field::new("nearest", DataType::Utf8, true),
+    ]))
 }

@@ -1,12 +1,13 @@
 //! [`FastPath`]: the same text with the same settings over the same snapshot is not planned again.
 //!
 //! ```text
-//!   text, settings, catalog version --> tables it read, their extents then, the entry of its answer
+//!   text, settings, catalog version, user --> tables it read, their extents then, the entry of its answer
 //!   extents now = extents then, entry still there, rows in memory --> answer
 //! ```
 //!
 //! Keeps true   only what depends on nothing else is remembered: no function of time or luck, no table of a session, no
-//!              prepared statement. Everything that SQL can change (views, functions, tables) changes the catalog version.
+//!              prepared statement. Everything that SQL can change (views, functions, tables, rights) changes the catalog version.
+//!              Nobody gets the answer of another user: what he may read is seen when he plans the statement himself.
 
 use std::sync::Arc;
 
@@ -21,6 +22,7 @@ use nectarine_planner::canonical::BuiltIns;
 use parking_lot::Mutex;
 use tokio::sync::OnceCell;
 
+use crate::access::Who;
 use crate::named::NamedTable;
 
 /// Statements that are remembered.
@@ -122,9 +124,19 @@ impl SettingsDigest {
 }
 
 /// Names a statement; `None` for those that are too long to remember.
-pub(crate) fn statement_key(text: &str, settings: &Fingerprint, catalog_version: i64) -> Option<Fingerprint> {
+pub(crate) fn statement_key(
+    text: &str,
+    settings: &Fingerprint,
+    catalog_version: i64,
+    who: &Who,
+) -> Option<Fingerprint> {
+    let user = match who {
+        Who::Owner => None,
+        Who::User(name) => Some(name.as_bytes()),
+    };
     (text.len() <= TEXT_BYTES_MAX).then(|| {
         FingerprintBuilder::new("statement")
+            .optional("user", user)
             .field("text", text.trim().as_bytes())
             .field("settings", settings.as_bytes())
             .field("catalog", &catalog_version.to_le_bytes())

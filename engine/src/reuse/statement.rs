@@ -99,6 +99,11 @@ impl<'a> StatementReuse<'a> {
         Self { mode, ..self }
     }
 
+    /// The same as if there were no cache.
+    pub(crate) fn off(self) -> Self {
+        Self { mode: ReuseMode::Off, ..self }
+    }
+
     /// The statement's program, if it has one and reads something.
     fn ran(&self, plan: &LogicalPlan, findings: &Findings) -> Option<Arc<Ran>> {
         let root = findings.root.as_ref().ok().filter(|root| !root.inputs.is_empty())?;

@@ -9,11 +9,15 @@ use datafusion::logical_expr::TableType;
 use nectarine_catalog::{TableKind, TableName};
 
 use super::StatementCatalog;
+use crate::access::Rights;
 use crate::system;
 
-/// The list of the one catalog.
+/// The list of the one catalog, as somebody sees it.
 #[derive(Debug)]
-pub(super) struct Catalogs(pub(super) Arc<StatementCatalog>);
+pub(super) struct Catalogs {
+    pub(super) catalog: Arc<StatementCatalog>,
+    pub(super) rights: Rights,
+}
 
 impl CatalogProviderList for Catalogs {
     fn register_catalog(&self, _name: String, _catalog: Arc<dyn CatalogProvider>) -> Option<Arc<dyn CatalogProvider>> {
@@ -21,31 +25,40 @@ impl CatalogProviderList for Catalogs {
     }
 
     fn catalog_names(&self) -> Vec<String> {
-        vec![self.0.catalog_name.clone()]
+        vec![self.catalog.catalog_name.clone()]
     }
 
     fn catalog(&self, name: &str) -> Option<Arc<dyn CatalogProvider>> {
-        (name == self.0.catalog_name).then(|| Arc::new(Catalog(Arc::clone(&self.0))) as _)
+        let (catalog, rights) = (Arc::clone(&self.catalog), self.rights.clone());
+        (name == self.catalog.catalog_name).then(|| Arc::new(Catalog { catalog, rights }) as _)
     }
 }
 
 /// The one catalog.
 #[derive(Debug)]
-struct Catalog(Arc<StatementCatalog>);
+struct Catalog {
+    catalog: Arc<StatementCatalog>,
+    rights: Rights,
+}
 
 impl CatalogProvider for Catalog {
     fn schema_names(&self) -> Vec<String> {
-        let mut names = self.0.view.schemas.clone();
+        let view = &self.catalog.view;
+        let tables = || view.tables.values().cloned();
+        let is_seen = |schema: &&String| self.rights.sees_schema(schema, tables());
+        let mut names: Vec<String> = view.schemas.iter().filter(is_seen).cloned().collect();
         names.push(system::SCHEMA.to_string());
         names
     }
 
     fn schema(&self, name: &str) -> Option<Arc<dyn SchemaProvider>> {
         if name == system::SCHEMA {
-            return Some(Arc::new(system::SystemSchema::new(Arc::clone(&self.0))));
+            return Some(Arc::new(system::SystemSchema::new(Arc::clone(&self.catalog), self.rights.clone())));
         }
-        let is_known = self.0.view.has_schema(name) || self.0.session_tables.keys().any(|table| table.schema == name);
-        is_known.then(|| Arc::new(UserSchema { catalog: Arc::clone(&self.0), name: name.to_string() }) as _)
+        let catalog = &self.catalog;
+        let is_known = catalog.view.has_schema(name) || catalog.session_tables.keys().any(|table| table.schema == name);
+        let (catalog, rights) = (Arc::clone(catalog), self.rights.clone());
+        is_known.then(|| Arc::new(UserSchema { catalog, rights, name: name.to_string() }) as _)
     }
 }
 
@@ -53,13 +66,15 @@ impl CatalogProvider for Catalog {
 #[derive(Debug)]
 struct UserSchema {
     catalog: Arc<StatementCatalog>,
+    rights: Rights,
     name: String,
 }
 
 #[async_trait]
 impl SchemaProvider for UserSchema {
     fn table_names(&self) -> Vec<String> {
-        let stored = self.catalog.view.tables.keys();
+        let stored = self.catalog.view.tables.values().filter(|table| self.rights.sees(table));
+        let stored = stored.map(|table| &table.name);
         let names = stored.chain(self.catalog.session_tables.keys()).filter(|table| table.schema == self.name);
         let mut names: Vec<String> = names.map(|table| table.name.clone()).collect();
         names.sort();
@@ -68,7 +83,7 @@ impl SchemaProvider for UserSchema {
     }
 
     async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
-        self.catalog.provider(&self.name, name).await
+        self.catalog.provider(&self.name, name, &self.rights).await
     }
 
     async fn table_type(&self, name: &str) -> Result<Option<TableType>> {

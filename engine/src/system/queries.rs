@@ -12,6 +12,7 @@ use arrow::record_batch::RecordBatch;
 use datafusion::common::Result;
 
 use super::{decimal, number, table_of, text, time};
+use crate::access::Rights;
 use crate::statement::{StatementCatalog, wrap};
 
 pub(super) fn schema() -> SchemaRef {
@@ -35,10 +36,14 @@ pub(super) fn schema() -> SchemaRef {
     ])
 }
 
-pub(super) async fn rows(catalog: &StatementCatalog) -> Result<RecordBatch> {
+/// All statements; those of others only for administrators.
+pub(super) async fn rows(catalog: &StatementCatalog, rights: &Rights) -> Result<RecordBatch> {
     catalog.shared.log.flush().await;
     let mut queries = catalog.shared.store.queries(usize::MAX >> 1).await.map_err(wrap)?;
     queries.reverse();
+    if !rights.is_admin() {
+        queries.retain(|query| rights.user() == Some(query.user_name.as_str()));
+    }
     let mut alive: HashMap<String, bool> = HashMap::new();
     for query in queries.iter_mut().filter(|query| query.state == "running") {
         let process = query.process.clone().unwrap_or_default();

@@ -10,6 +10,7 @@ use nectarine_catalog::{TableDef, TableKind};
 use nectarine_planner::Streams;
 
 use super::{number, table_of, text, time};
+use crate::access::Rights;
 use crate::derived::gone;
 use crate::statement::StatementCatalog;
 
@@ -54,8 +55,8 @@ async fn size(catalog: &StatementCatalog, table: &TableDef) -> (Option<i64>, Opt
     }
 }
 
-pub(super) async fn rows(catalog: &Arc<StatementCatalog>) -> Result<RecordBatch> {
-    let tables: Vec<&Arc<TableDef>> = catalog.view.tables.values().collect();
+pub(super) async fn rows(catalog: &Arc<StatementCatalog>, rights: &Rights) -> Result<RecordBatch> {
+    let tables: Vec<&Arc<TableDef>> = catalog.view.tables.values().filter(|table| rights.sees(table)).collect();
     let mut sizes = Vec::with_capacity(tables.len());
     for table in &tables {
         sizes.push(size(catalog, table).await);

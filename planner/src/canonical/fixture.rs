@@ -133,6 +133,7 @@ impl Fixture {
             unique_keys: vec![],
             definition: None,
             created_at: 0,
+            owner: None,
         };
         let streams = Arc::new(Pinned(source.extents.into()));
         self.context.register_table(name, Arc::new(StreamTable::new(Arc::new(table), streams, vec![]))).unwrap();

@@ -159,7 +159,7 @@ fn all_rows(name: &ObjectName, dialect: &dyn Dialect) -> Result<DFStatement, Dat
     DFParserBuilder::new(text.as_str()).with_dialect(dialect).build()?.parse_statement()
 }
 
-fn is_word(parser: &Parser<'_>, at: usize, expected: &str) -> bool {
+pub(super) fn is_word(parser: &Parser<'_>, at: usize, expected: &str) -> bool {
     matches!(peek(parser, at), Token::Word(word) if word.quote_style.is_none() && word.value.eq_ignore_ascii_case(expected))
 }
 
@@ -167,7 +167,7 @@ fn peek(parser: &Parser<'_>, at: usize) -> Token {
     parser.peek_nth_token(at).token
 }
 
-fn expect_word(parser: &mut Parser<'_>, word: &'static str) -> Result<(), ParserError> {
+pub(super) fn expect_word(parser: &mut Parser<'_>, word: &'static str) -> Result<(), ParserError> {
     match is_word(parser, 0, word) {
         true => {
             parser.next_token();

@@ -14,7 +14,7 @@ use sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
 
 use super::position::{offset_of_location, offset_of_token};
 use super::statement::Statement;
-use super::{alter, copy, depth, derived, keyword, named, view};
+use super::{access, alter, copy, depth, derived, keyword, named, placeholder, view};
 use crate::{PlannerError, Result};
 
 /// How to read a statement.
@@ -53,7 +53,8 @@ impl From<&ConfigOptions> for ParseOptions {
 /// Reads exactly one statement, with or without its semicolon. `None` if there is nothing but blanks and comments.
 pub fn parse(sql: &str, options: &ParseOptions) -> Result<Option<Statement>> {
     let dialect = dialect_from_str(options.dialect).unwrap_or_else(|| Box::new(GenericDialect {}));
-    let tokens = tokenize(sql, dialect.as_ref())?;
+    let mut tokens = tokenize(sql, dialect.as_ref())?;
+    placeholder::number(sql, &mut tokens)?;
     if tokens.iter().all(|token| matches!(token.token, Token::Whitespace(_) | Token::SemiColon | Token::EOF)) {
         return Ok(None);
     }
@@ -78,6 +79,9 @@ pub(super) struct Text<'a> {
 impl Text<'_> {
     /// Statements that DataFusion's parser does not know.
     fn own(&self) -> Result<Option<Statement>> {
+        if access::is_access(self) {
+            return access::access(self).map(Statement::Access).map(Some);
+        }
         match self.keyword(0) {
             Keyword::COPY if copy::is_copy_from(self) => self.read(copy::copy_from).map(Statement::CopyFrom).map(Some),
             Keyword::ALTER => alter::alter(self),

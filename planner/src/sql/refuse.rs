@@ -52,7 +52,8 @@ pub fn refuse_ignored(statement: &Statement, sql: &str) -> Result<()> {
         | Statement::Purge(_)
         | Statement::Verify(_)
         | Statement::Pin(_)
-        | Statement::Unpin(_) => ControlFlow::Continue(()),
+        | Statement::Unpin(_)
+        | Statement::Access(_) => ControlFlow::Continue(()),
     };
     match found {
         ControlFlow::Continue(()) => Ok(()),

@@ -7,6 +7,8 @@
 use datafusion::sql::parser::Statement as DFStatement;
 use sqlparser::ast::{self, Ident, ObjectName};
 
+use super::access::AccessStatement;
+
 /// One statement of SQL.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Statement {
@@ -46,6 +48,8 @@ pub enum Statement {
     Pin(PinTarget),
     /// `UNPIN query | ENTRY 'fingerprint' | MATERIALIZED VIEW name`.
     Unpin(PinTarget),
+    /// About users, roles and rights.
+    Access(AccessStatement),
 }
 
 /// A result that is to stay, or may go again.

@@ -288,3 +288,18 @@ async fn odd_column_names_in_files() {
     assert_eq!(db.ok("SELECT \"we \"\"are\"\" here\" + \"x,y\" FROM '{dir}/quoted.csv'").await, "3");
     goes_on(&db).await;
 }
+
+/// A cast from what a file has to what the table has must not lose anything without a word.
+#[tokio::test]
+async fn parquet_files_that_would_be_cut() {
+    let db = db().await;
+    db.ok("COPY (SELECT 1 AS a) TO '{dir}/drift/1.parquet'").await;
+    db.ok("CREATE EXTERNAL TABLE drift STORED AS PARQUET LOCATION '{dir}/drift/'").await;
+    for drifted in ["CAST(2.9 AS DOUBLE)", "CAST(2.9 AS REAL)", "CAST(2.9 AS DECIMAL(5, 1))"] {
+        db.ok(&format!("COPY (SELECT {drifted} AS a) TO '{{dir}}/drift/2.parquet'")).await;
+        let error = db.err("SELECT sum(a) FROM drift").await;
+        assert!(error.contains("2.parquet") && error.contains("its column \"a\" is"), "{drifted}: {error}");
+    }
+    db.ok("COPY (SELECT CAST(2 AS INT) AS a) TO '{dir}/drift/2.parquet'").await;
+    assert_eq!(db.ok("SELECT sum(a) FROM drift").await, "3");
+}

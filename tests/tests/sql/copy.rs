@@ -3,6 +3,33 @@
 use nectarine_tests::db::Db;
 use nectarine_tests::files::{gz, numbers, zst};
 
+/// A COPY that fails leaves what was there; one that reads what it writes reads the old rows.
+#[tokio::test(flavor = "multi_thread")]
+async fn files_appear_whole_or_not_at_all() {
+    let db = Db::new().await;
+    for name in ["t.csv", "t.parquet", "t.json", "t.arrow"] {
+        db.ok(&format!("COPY (SELECT value AS a FROM generate_series(1, 20000)) TO '{{dir}}/{name}'")).await;
+        let before = std::fs::read(db.path(name)).expect("a file");
+        for failing in ["SELECT 1 / 0 AS a", "SELECT 1 / (value - 19000) AS a FROM generate_series(1, 20000)"] {
+            let error = db.err(&format!("COPY ({failing}) TO '{{dir}}/{name}'")).await;
+            assert!(error.contains("division by zero"), "{name}: {error}");
+            assert!(std::fs::read(db.path(name)).expect("a file") == before, "{name}: {failing}");
+            db.err(&format!("COPY ({failing}) TO '{{dir}}/new-{name}'")).await;
+            assert!(!db.path(&format!("new-{name}")).exists(), "{name}: {failing}");
+        }
+        let onto_itself = format!("COPY (SELECT a FROM '{{dir}}/{name}' WHERE a > 15000) TO '{{dir}}/{name}'");
+        assert_eq!(db.ok(&onto_itself).await, "COPY 5000", "{name}");
+        assert_eq!(db.ok(&format!("SELECT count(*), min(a) FROM '{{dir}}/{name}'")).await, "5000|15001", "{name}");
+    }
+    // In a folder as well: all of its files, or none.
+    db.err("COPY (SELECT value % 3 AS k, 1 / (value - 19000) AS a FROM generate_series(1, 20000)) TO '{dir}/parts/' STORED AS CSV PARTITIONED BY (k)").await;
+    let left = std::fs::read_dir(db.folder()).expect("a folder").flatten();
+    let left: Vec<_> =
+        left.map(|entry| entry.file_name()).filter(|name| name.to_string_lossy().contains('#')).collect();
+    assert!(left.is_empty(), "{left:?}");
+    assert_eq!(db.run("SELECT count(*) FROM '{dir}/parts/**/*.csv'").await.unwrap_or_default(), "");
+}
+
 #[tokio::test]
 async fn every_format_comes_back() {
     let db = Db::new().await;

@@ -385,17 +385,51 @@ async fn rows_are_changed_by_writing_the_table_anew() {
     .await;
 }
 
-/// Declared keys are believed; at least nothing breaks by declaring them.
+/// Rows that others commit while a table is written anew from its own are not lost.
+#[tokio::test(flavor = "multi_thread")]
+async fn rows_that_come_while_a_table_is_written_anew() {
+    let db = Db::new().await;
+    db.ok("CREATE TABLE t AS SELECT value AS a FROM generate_series(1, 10)").await;
+    let other = db.client();
+    let runtime = tokio::runtime::Handle::current();
+    // Between the rows that are read and the commit.
+    db.on_rows(move || {
+        let insert = std::thread::spawn(move || runtime.block_on(other.ok("INSERT INTO t VALUES (11)")));
+        insert.join().expect("it is inserted");
+    });
+    let error = db.err("CREATE OR REPLACE TABLE t AS SELECT tests_hook(a) AS a FROM t WHERE a > 5").await;
+    assert!(error.contains("table \"t\" was changed while it was being replaced"), "{error}");
+    assert!(error.contains("run the statement again"), "{error}");
+    assert_eq!(db.ok("SELECT count(*), max(a) FROM t").await, "11|11");
+    db.ok("CREATE OR REPLACE TABLE t AS SELECT a FROM t WHERE a > 5").await;
+    assert_eq!(db.ok("SELECT count(*), max(a) FROM t").await, "6|11");
+    // What does not read the old rows takes their place whatever they are.
+    db.ok("CREATE OR REPLACE TABLE t AS SELECT 1 AS a").await;
+    assert_eq!(db.ok("SELECT * FROM t").await, "1");
+}
+
+/// Declared keys are not checked, so nothing is concluded from them.
 #[tokio::test]
 async fn keys() {
     let db = Db::new().await;
     db.script(
         r#"
         CREATE TABLE k (a INT, b TEXT, PRIMARY KEY (a), UNIQUE (b));
+        -> CREATE TABLE
+        -> notice: PRIMARY KEY and UNIQUE are written down, not checked
         INSERT INTO k VALUES (1, 'x'), (2, 'y');
         SELECT a, b FROM k GROUP BY a, b ORDER BY a;
         -> 1|x
         -> 2|y
+        CREATE TABLE twice (a INT PRIMARY KEY, b INT UNIQUE);
+        INSERT INTO twice VALUES (1, 1), (1, 2), (1, 1);
+        SELECT DISTINCT a FROM twice;
+        -> 1
+        SELECT DISTINCT b FROM twice ORDER BY b;
+        -> 1
+        -> 2
+        SELECT count(*) FROM (SELECT a FROM twice GROUP BY a);
+        -> 1
         "#,
     )
     .await;

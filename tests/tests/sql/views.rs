@@ -2,6 +2,29 @@
 
 use nectarine_tests::db::Db;
 
+/// A view that replaces itself by what reads it would be lost.
+#[tokio::test]
+async fn views_do_not_stand_on_themselves() {
+    let db = Db::new().await;
+    db.script(
+        r#"
+        CREATE TABLE t AS SELECT 1 AS a;
+        CREATE VIEW v AS SELECT a FROM t;
+        CREATE VIEW w AS SELECT a FROM v;
+        CREATE OR REPLACE VIEW v AS SELECT * FROM v;
+        !! "v" would stand on itself
+        CREATE OR REPLACE VIEW v AS SELECT * FROM w;
+        !! "v" would stand on itself
+        SELECT * FROM w;
+        -> 1
+        CREATE OR REPLACE VIEW v AS SELECT a + 1 AS a FROM t;
+        SELECT * FROM w;
+        -> 2
+        "#,
+    )
+    .await;
+}
+
 #[tokio::test]
 async fn views_see_what_is_there_now() {
     let db = Db::new().await;
@@ -112,13 +135,12 @@ async fn a_view_that_stands_on_itself() {
         CREATE OR REPLACE VIEW a AS SELECT 2 AS x;
         CREATE VIEW b AS SELECT x FROM a;
         CREATE OR REPLACE VIEW a AS SELECT x FROM b;
+        !! "a" would stand on itself
+        SELECT * FROM b;
+        -> 2
         "#,
     )
     .await;
-    // The last one made a circle, or was refused; either way a query says so or answers.
-    if let Err(error) = db.run("SELECT * FROM b").await {
-        assert!(error.contains("stands on itself"), "{error}");
-    }
     db.ok("SELECT table_name FROM information_schema.tables WHERE table_schema = 'public'").await;
     db.ok("SELECT count(*) FROM system.tables").await;
     db.ok("SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = 'system'").await;

@@ -55,6 +55,13 @@ pub(super) async fn append(lane: &mut Lane, id: TableId, extents: &[Extent]) -> 
     Ok(change.commit().await?)
 }
 
+/// How many extents a table has.
+pub(super) async fn count(connection: &mut SqliteConnection, id: TableId) -> Result<usize, Fault> {
+    let count = sqlx::query_scalar("SELECT COUNT(*) FROM extents WHERE table_id = $1").bind(id.to_string());
+    let count: i64 = count.fetch_one(connection).await?;
+    Ok(usize::try_from(count).unwrap_or_default())
+}
+
 /// Adds extents from a position on.
 pub(super) async fn insert(
     connection: &mut SqliteConnection,

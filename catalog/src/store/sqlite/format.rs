@@ -29,6 +29,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0009_provenance.sql"),
     include_str!("../migrations/0010_named.sql"),
     include_str!("../migrations/0011_pins.sql"),
+    include_str!("../migrations/0012_access.sql"),
 ];
 
 /// The newest version this build knows.

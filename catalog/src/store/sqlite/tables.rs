@@ -9,17 +9,17 @@ use sqlx::sqlite::{SqliteConnection, SqliteRow};
 
 use super::fault::Fault;
 use super::lane::Lane;
-use super::{extents, schemas};
+use super::{access, extents, schemas};
 pub(super) use crate::named::{decode_schema, encode_schema};
 use crate::store::{no_such_table, table_exists};
-use crate::{Extent, TableDef, TableId, TableKind, TableName, named};
+use crate::{CatalogError, Extent, TableDef, TableId, TableKind, TableName, named};
 
 /// A query for the columns that [`read`] expects, in its order.
 macro_rules! select {
     ($condition:literal) => {
         sqlx::query(concat!(
             "SELECT id, schema_name, table_name, arrow_schema, kind, column_defaults, primary_keys, unique_keys,
-                    definition, created_at
+                    definition, created_at, owner
              FROM tables ",
             $condition
         ))
@@ -53,10 +53,17 @@ pub(super) async fn create(
     table: &TableDef,
     extents: &[Extent],
     replace: bool,
+    read: Option<(TableId, usize)>,
 ) -> Result<Option<TableDef>, Fault> {
     let mut change = lane.change().await?;
     schemas::require(&mut change, &table.name.schema).await?;
     let replaced = find(&mut change, &table.name).await?;
+    if let Some((id, n_extents)) = read {
+        let is_same = replaced.as_ref().is_some_and(|old| old.id == id);
+        if !is_same || extents::count(&mut change, id).await? != n_extents {
+            return Err(CatalogError::Overtaken { name: table.name.clone() }.into());
+        }
+    }
     if replaced.is_some() && !replace {
         return Err(table_exists(&table.name).into());
     }
@@ -67,10 +74,16 @@ pub(super) async fn create(
         }
         named::stands(&tables, table)?;
     }
+    let mut kept = vec![];
     if let Some(old) = &replaced {
+        // The same table in another form keeps its rights; they would go with the old one.
+        if old.id == table.id {
+            kept = access::grants_on(&mut change, old.id).await?;
+        }
         delete(&mut change, old.id).await?;
     }
     insert(&mut change, table).await?;
+    access::write_grants(&mut change, kept.iter()).await?;
     extents::insert(&mut change, table.id, 0, extents).await?;
     change.commit().await?;
     Ok(replaced)
@@ -128,8 +141,8 @@ async fn delete(connection: &mut SqliteConnection, id: TableId) -> Result<(), Fa
 async fn insert(connection: &mut SqliteConnection, table: &TableDef) -> Result<(), Fault> {
     sqlx::query(
         "INSERT INTO tables (id, schema_name, table_name, arrow_schema, kind, column_defaults, primary_keys, unique_keys,
-                             definition, created_at)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
+                             definition, created_at, owner)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
     )
     .bind(table.id.to_string())
     .bind(&table.name.schema)
@@ -141,6 +154,7 @@ async fn insert(connection: &mut SqliteConnection, table: &TableDef) -> Result<(
     .bind(to_json(&table.unique_keys)?)
     .bind(&table.definition)
     .bind(table.created_at)
+    .bind(&table.owner)
     .execute(connection)
     .await?;
     Ok(())
@@ -165,6 +179,7 @@ fn read(row: &SqliteRow) -> Result<TableDef, Fault> {
         unique_keys: from_json(row.try_get(7)?).map_err(|error| Fault::damaged(what(), error))?,
         definition: row.try_get(8)?,
         created_at: row.try_get(9)?,
+        owner: row.try_get(10)?,
         name,
     })
 }

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use sqlparser::ast::{
     self, ArgMode, ColumnDef, ColumnOption, CreateFunction, CreateFunctionBody, CreateView, DropBehavior, DropFunction,
-    FunctionCalledOnNull, FunctionSecurity, ObjectType, SchemaName, Spanned, Statement,
+    Expr, FunctionCalledOnNull, FunctionSecurity, ObjectType, SchemaName, Spanned, Statement, Value,
 };
 use sqlparser::tokenizer::Span;
 
@@ -143,6 +143,18 @@ pub(super) fn create_function(create: &CreateFunction) -> Found {
     let link_symbol =
         matches!(create.function_body, Some(CreateFunctionBody::AsBeforeOptions { link_symbol: Some(_), .. }));
     refuse_if(link_symbol, "function in a library", near, None)?;
+    // The text would be what the function returns. Other languages are refused by their names.
+    let is_sql = create.language.as_ref().is_none_or(|language| language.value.eq_ignore_ascii_case("sql"));
+    let is_text = match &create.function_body {
+        Some(CreateFunctionBody::AsBeforeOptions { body, .. } | CreateFunctionBody::AsAfterOptions(body)) => {
+            matches!(body, Expr::Value(value) if matches!(
+                value.value,
+                Value::SingleQuotedString(_) | Value::DollarQuotedString(_)
+            ))
+        }
+        _ => false,
+    };
+    refuse_if(is_sql && is_text, "function body as a text", near, "write the expression itself: RETURN x + 1")?;
     for arg in create.args.iter().flatten() {
         if let Some(mode @ (ArgMode::Out | ArgMode::InOut | ArgMode::Variadic)) = &arg.mode {
             refuse_if(true, format!("{mode} argument"), near, None)?;

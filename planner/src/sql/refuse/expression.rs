@@ -3,8 +3,8 @@
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{
-    DataType, ExactNumberInfo, Expr, FunctionArguments, NamedWindowDefinition, NamedWindowExpr, Query, Spanned, Visit,
-    Visitor, WindowType,
+    DataType, ExactNumberInfo, Expr, FunctionArguments, NamedWindowDefinition, NamedWindowExpr, Query, Spanned, Value,
+    Visit, Visitor, WindowType,
 };
 use sqlparser::tokenizer::Span;
 
@@ -49,6 +49,12 @@ pub(super) fn expression(expr: &Expr) -> Found {
             expr.span(),
             "give all characters in one string",
         ),
+        // expr/mod.rs: `SIMILAR TO` becomes a regular expression as it is: `%` and `_` stand for themselves, and any part of the
+        // text will do. NULL is NULL either way.
+        Expr::SimilarTo { pattern, .. } => {
+            let is_null = matches!(pattern.as_ref(), Expr::Value(value) if value.value == Value::Null);
+            refuse_if(!is_null, "SIMILAR TO", expr.span(), "use LIKE, or ~ with a regular expression: s ~ '^a.*$'")
+        }
         Expr::Cast { data_type, .. } => self::data_type(data_type, expr.span()),
         _ => ControlFlow::Continue(()),
     }

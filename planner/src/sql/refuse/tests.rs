@@ -46,6 +46,9 @@ async fn plan(context: &SessionContext, statement: &Statement) -> std::result::R
 #[tokio::test]
 async fn refuses_what_datafusion_drops() {
     let cases: &[(Dialect, &str, &str, &str)] = &[
+        // Expressions.
+        (Generic, "SELECT s SIMILAR TO 'x%' FROM t", "SIMILAR TO", "SIMILAR"),
+        (Generic, "SELECT s NOT SIMILAR TO s FROM t", "SIMILAR TO", "SIMILAR"),
         // Tables.
         (Generic, "SELECT * FROM t TABLESAMPLE BERNOULLI (10)", "TABLESAMPLE", "TABLESAMPLE"),
         (PostgreSQL, "SELECT * FROM t AS x TABLESAMPLE SYSTEM (50) REPEATABLE (1)", "TABLESAMPLE", "TABLESAMPLE"),

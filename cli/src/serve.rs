@@ -1,0 +1,96 @@
+//! `nectarine serve`: the home for other programs, until somebody says that it is enough.
+
+use std::io::Write;
+
+use anyhow::Context;
+use nectarine_engine::{Engine, FlightOptions, FlightServer, Monitor, TlsOptions};
+use tokio::runtime::Runtime;
+
+use crate::args::ServeArgs;
+use crate::exec::Flow;
+
+pub(crate) fn run(runtime: &Runtime, engine: &Engine, args: &ServeArgs) -> anyhow::Result<Flow> {
+    let mut options = FlightOptions { no_auth: args.no_auth, ..FlightOptions::new(args.flight) };
+    options.plain_text = args.plain_text;
+    if let (Some(certificate), Some(key)) = (&args.tls_cert, &args.tls_key) {
+        let (certificate, key) = (certificate.clone(), key.clone());
+        options.tls = Some(TlsOptions { certificate, key, client_roots: args.tls_client_ca.clone() });
+    }
+    if let Some(n) = args.statements_max {
+        options.statements_max = n as usize;
+    }
+    runtime.block_on(async {
+        let mut stop = Stop::listen().context("cannot listen to signals")?;
+        let server = FlightServer::start(engine, options).await?;
+        if let Some((user, password)) = server.first_login() {
+            writeln!(std::io::stdout(), "made user \"{user}\" with password {password} (this is not told again)")?;
+        }
+        let monitor = match args.monitor {
+            Some(address) => Some(Monitor::start(engine, &server, address).await?),
+            None => None,
+        };
+        if let Some(monitor) = &monitor {
+            writeln!(std::io::stdout(), "Metrics at http://{}/metrics", monitor.address())?;
+        }
+        // For who started it and has to know the port.
+        writeln!(std::io::stdout(), "Flight SQL at {}", server.url())?;
+        std::io::stdout().flush()?;
+        stop.asked().await;
+        // Whoever asks twice does not want to wait.
+        tokio::select! {
+            () = server.stop() => {}
+            () = stop.asked() => {}
+        }
+        Ok(Flow::Done)
+    })
+}
+
+#[cfg(unix)]
+use unix::Stop;
+
+#[cfg(not(unix))]
+use other::Stop;
+
+#[cfg(unix)]
+mod unix {
+    //! Ctrl-C, and what systemd and containers send.
+
+    use tokio::signal::unix::{Signal, SignalKind, signal};
+
+    pub(super) struct Stop {
+        interrupt: Signal,
+        terminate: Signal,
+    }
+
+    impl Stop {
+        pub(super) fn listen() -> std::io::Result<Self> {
+            Ok(Self { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())? })
+        }
+
+        /// Returns when somebody wants the program to end.
+        pub(super) async fn asked(&mut self) {
+            tokio::select! {
+                _ = self.interrupt.recv() => {}
+                _ = self.terminate.recv() => {}
+            }
+        }
+    }
+}
+
+#[cfg(not(unix))]
+mod other {
+    //! Ctrl-C.
+
+    pub(super) struct Stop;
+
+    impl Stop {
+        pub(super) fn listen() -> std::io::Result<Self> {
+            Ok(Self)
+        }
+
+        /// Returns when somebody wants the program to end.
+        pub(super) async fn asked(&mut self) {
+            let _ = tokio::signal::ctrl_c().await;
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! `CREATE USER`, `CREATE ROLE`, `ALTER USER`, `DROP USER`, `GRANT`, `REVOKE`.
+//!
+//! For administrators; everybody may change his own password.
+
+use nectarine_catalog::{AccessChange, CatalogError, Grant, Privilege, Role, Securable};
+use nectarine_planner::sql::{AccessStatement, AlterRole, CreateRole, DropRole, Rights as Given};
+use sqlparser::ast::Ident;
+
+use super::hashed;
+use crate::command::StatementRun;
+use crate::ddl::{normal, reference};
+use crate::managed::now_micros;
+use crate::{Answer, EngineError, ErrorKind, Result};
+
+/// The user that a server makes who finds none.
+pub(crate) const FIRST_USER: &str = "admin";
+
+pub(crate) async fn run(run: &StatementRun<'_>, statement: AccessStatement) -> Result<Answer> {
+    match statement {
+        AccessStatement::Create(create) => {
+            run.rights().check_admin("make users")?;
+            create_role(run, create).await
+        }
+        AccessStatement::Alter(alter) => alter_role(run, alter).await,
+        AccessStatement::Drop(drop) => {
+            run.rights().check_admin("drop users")?;
+            drop_role(run, drop).await
+        }
+        AccessStatement::Rights { rights, names, is_given } => {
+            // Who made a table could give rights on it; until somebody asks, that is for administrators.
+            run.rights().check_admin("change rights")?;
+            change_rights(run, rights, &names, is_given).await
+        }
+    }
+}
+
+async fn create_role(run: &StatementRun<'_>, create: CreateRole) -> Result<Answer> {
+    let name = role_name(run, &create.name)?;
+    let tag = if create.password.is_some() { "CREATE USER" } else { "CREATE ROLE" };
+    if run.catalog.view.access.roles.contains_key(&name) && create.if_not_exists {
+        return Ok(run.noticed(tag, format!("\"{name}\" already exists, skipping")));
+    }
+    let password = match &create.password {
+        Some(password) => Some(hashed(password).await?),
+        None => None,
+    };
+    let role = Role { name, password, is_admin: create.is_admin, created_at: now_micros() };
+    change(run, AccessChange::Create(role)).await?;
+    Ok(run.command(tag))
+}
+
+async fn alter_role(run: &StatementRun<'_>, alter: AlterRole) -> Result<Answer> {
+    let name = role_name(run, &alter.name)?;
+    let is_self = run.rights().user() == Some(name.as_str());
+    if !is_self || alter.is_admin.is_some() {
+        run.rights().check_admin("change users")?;
+    }
+    if alter.password.is_some() && run.catalog.view.access.roles.get(&name).is_some_and(|role| role.password.is_none())
+    {
+        return Err(EngineError::new(ErrorKind::Sql, format!("\"{name}\" is a role and has no password"))
+            .with_hint("CREATE USER .. PASSWORD makes a user; GRANT gives him the role"));
+    }
+    let password = match &alter.password {
+        Some(password) => Some(hashed(password).await?),
+        None => None,
+    };
+    change(run, AccessChange::Alter { name, password, is_admin: alter.is_admin }).await?;
+    Ok(run.command("ALTER USER"))
+}
+
+async fn drop_role(run: &StatementRun<'_>, drop: DropRole) -> Result<Answer> {
+    let name = role_name(run, &drop.name)?;
+    let tag = "DROP USER";
+    if !run.catalog.view.access.roles.contains_key(&name) && drop.if_exists {
+        return Ok(run.noticed(tag, format!("\"{name}\" does not exist, skipping")));
+    }
+    if run.rights().user() == Some(name.as_str()) {
+        return Err(EngineError::new(ErrorKind::Sql, "nobody can drop himself"));
+    }
+    change(run, AccessChange::Drop(name)).await?;
+    Ok(run.command(tag))
+}
+
+async fn change_rights(run: &StatementRun<'_>, given: Given, names: &[Ident], is_given: bool) -> Result<Answer> {
+    let tag = if is_given { "GRANT" } else { "REVOKE" };
+    let names = names.iter().map(|name| role_name(run, name)).collect::<Result<Vec<_>>>()?;
+    let config = run.state.config_options();
+    let (words, things) = match given {
+        Given::Roles(roles) => {
+            for role in &roles {
+                for member in &names {
+                    let (role, member) = (role_name(run, role)?, member.clone());
+                    change(
+                        run,
+                        match is_given {
+                            true => AccessChange::AddMember { role, member },
+                            false => AccessChange::RemoveMember { role, member },
+                        },
+                    )
+                    .await?;
+                }
+            }
+            return Ok(run.command(tag));
+        }
+        Given::OnTables(words, tables) => {
+            let mut things = vec![];
+            for table in &tables {
+                let name = run.table_name(&reference(table, config)?)?;
+                match run.catalog.view.tables.get(&name) {
+                    Some(table) => things.push(Securable::Table(table.id)),
+                    None => return Err(CatalogError::TableNotFound { name }.into()),
+                }
+            }
+            (privileges(&words, &[Privilege::Select, Privilege::Insert])?, things)
+        }
+        Given::OnSchemas(words, schemas) => {
+            let things = schemas.iter().map(|schema| Securable::Schema(normal(schema, config))).collect();
+            (privileges(&words, &Privilege::ALL)?, things)
+        }
+    };
+    let mut grants = vec![];
+    for grantee in &names {
+        for privilege in &words {
+            let grant = |on: &Securable| Grant { grantee: grantee.clone(), privilege: *privilege, on: on.clone() };
+            grants.extend(things.iter().map(grant));
+        }
+    }
+    change(
+        run,
+        match is_given {
+            true => AccessChange::Grant(grants),
+            false => AccessChange::Revoke(grants),
+        },
+    )
+    .await?;
+    Ok(run.command(tag))
+}
+
+/// The rights of these names; all of them if none is named.
+fn privileges(words: &[String], all: &[Privilege]) -> Result<Vec<Privilege>> {
+    if words.is_empty() {
+        return Ok(all.to_vec());
+    }
+    let known = |word: &String| {
+        Privilege::parse(word).filter(|privilege| all.contains(privilege)).ok_or_else(|| {
+            let offered: Vec<&str> = all.iter().map(|privilege| privilege.word()).collect();
+            EngineError::new(ErrorKind::Sql, format!("there is no right \"{word}\" here"))
+                .with_hint(format!("one of {}, or ALL", offered.join(", ")))
+        })
+    };
+    words.iter().map(known).collect()
+}
+
+fn role_name(run: &StatementRun<'_>, name: &Ident) -> Result<String> {
+    let name = normal(name, run.state.config_options());
+    // Basic authentication ends the name at the first colon.
+    match name.is_empty() || name.contains(':') || name.chars().any(char::is_control) {
+        true => Err(EngineError::new(ErrorKind::Sql, format!("\"{name}\" is no name for a user or role"))
+            .with_hint("it must not be empty, nor hold a colon")),
+        false => Ok(name),
+    }
+}
+
+async fn change(run: &StatementRun<'_>, change: AccessChange) -> Result<()> {
+    Ok(run.catalog.shared.store.change_access(&change).await?)
+}
