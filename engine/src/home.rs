@@ -18,7 +18,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use nectarine_catalog::TableId;
+use nectarine_catalog::{TableId, fail_point};
 
 use crate::{EngineError, ErrorKind, Result};
 
@@ -72,7 +72,7 @@ impl Home {
         // Trouble here is no reason not to open.
         for folder in dead {
             tracing::debug!(folder = %folder.display(), "removing what a dead process left");
-            let _ = fs::remove_dir_all(&folder);
+            let _ = remove(&folder);
         }
         Ok(home)
     }
@@ -144,7 +144,8 @@ impl Home {
     /// runtime would keep that from happening.
     pub(crate) fn clear(&self) {
         let folder = if self.ephemeral { &self.root } else { &self.process };
-        if let Err(error) = fs::remove_dir_all(folder)
+        let removed = if self.ephemeral { fs::remove_dir_all(folder) } else { remove(folder) };
+        if let Err(error) = removed
             && error.kind() != io::ErrorKind::NotFound
         {
             tracing::warn!(folder = %folder.display(), %error, "cannot remove temporary files");
@@ -211,7 +212,7 @@ impl Processes {
         };
         drop(entrance);
         for folder in dead {
-            let _ = fs::remove_dir_all(&folder);
+            let _ = remove(&folder);
         }
     }
 }
@@ -220,6 +221,25 @@ fn left_behind(root: &Path, own: &Path) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(root.join("tmp")) else { return vec![] };
     let folders = entries.flatten().map(|entry| entry.path());
     folders.filter(|folder| folder != own && is_left_behind(folder)).collect()
+}
+
+/// Removes the folder of a process, its lock last: whoever is killed on the way, or finds something that came meanwhile,
+/// leaves a folder that the next one recognises as left behind.
+fn remove(folder: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.file_name() == LOCK {
+            continue;
+        }
+        let removed = match entry.file_type()?.is_dir() {
+            true => fs::remove_dir_all(entry.path()),
+            false => fs::remove_file(entry.path()),
+        };
+        fail_point("temporary_removed");
+        // Another process may be sweeping the same.
+        removed.or_else(|error| if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) })?;
+    }
+    fs::remove_dir_all(folder)
 }
 
 impl Drop for Home {

@@ -2,9 +2,10 @@
 //!
 //! `NECTARINE_FAULT_ROUNDS=500` kills that often; the default is enough for every day.
 
+use std::os::unix::process::ExitStatusExt;
 use std::time::{Duration, Instant};
 
-use nectarine_tests::program::Program;
+use nectarine_tests::program::{Program, finish};
 use rand::{Rng, SeedableRng, rngs::StdRng};
 use tempfile::TempDir;
 
@@ -128,6 +129,23 @@ fn insert_and_copy_are_whole_or_nothing() {
     println!("{killed} of {} were killed", rounds());
     victim.rows("INSERT INTO t VALUES (1000000, 1, 'last')");
     assert_eq!(victim.rows("SELECT s FROM t WHERE round = 1000000"), "last");
+}
+
+/// Killed while it clears up after itself: the next process recognises what is left, at once.
+#[test]
+fn what_a_clearing_process_left_is_swept() {
+    let victim = Victim::new(5);
+    victim.rows("CREATE TABLE t (n BIGINT)");
+    for visit in 1..=3 {
+        let mut command = victim.program.command();
+        command.env("NECTARINE_FAIL_POINT", format!("temporary_removed:{visit}"));
+        command.args(["-c", "INSERT INTO t SELECT value FROM generate_series(1, 10)"]);
+        let ran = finish(command, b"");
+        // There are as many visits as there were folders to remove.
+        assert!(ran.status.signal() == Some(9) || visit > 1 && ran.status.success(), "{visit}: {ran:?}");
+        assert_eq!(victim.rows("SELECT count(*) FROM t"), (visit * 10).to_string());
+        victim.extents_are_whole();
+    }
 }
 
 /// Files in the folder of an external table: whole or hidden.
