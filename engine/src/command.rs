@@ -272,7 +272,7 @@ impl StatementRun<'_> {
             Some(outcome) => outcome.map(|_| ())?,
             None => return Err(EngineError::new(ErrorKind::Internal, "a setting took its time")),
         }
-        *self.session.inner.state.write() = context.state();
+        **self.session.inner.state.write() = context.state();
         Ok(())
     }
 

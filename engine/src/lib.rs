@@ -51,6 +51,7 @@ mod reuse;
 mod rows;
 mod session;
 mod settings;
+mod shielded;
 mod show;
 mod statement;
 mod stores;

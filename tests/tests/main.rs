@@ -28,3 +28,7 @@ mod streams;
 mod tidy;
 mod verify;
 mod windows;
+
+// What people run has this one, and tests that watch memory mean theirs.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;

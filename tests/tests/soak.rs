@@ -243,10 +243,11 @@ fn bytes_below(folder: &Path) -> u64 {
     bytes.sum()
 }
 
-/// Memory of this process; `None` where nobody tells.
+/// Memory that this process has written to; `None` where nobody tells. Pages of the program's own file, which come in as its
+/// parts are used for the first time, are not meant.
 fn resident() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:"))?;
     line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok().map(|kilobytes| kilobytes << 10)
 }
 
