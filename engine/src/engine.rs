@@ -15,7 +15,7 @@ use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::prelude::SessionConfig;
 use nectarine_catalog::store::{MetadataStore, SqliteStore};
 use nectarine_catalog::{Clock, ExtentTracker, ObjectStores, SystemClock};
-use nectarine_executor::{LowerExtentScans, NameScannedFiles};
+use nectarine_executor::{ForgetPadded, LowerExtentScans, NameScannedFiles};
 use nectarine_planner::reuse::ReusePrefixes;
 use nectarine_planner::{PlainAntiJoins, UnambiguousFilters, WholeWindows};
 
@@ -186,7 +186,8 @@ impl EngineBuilder {
         WholeWindows::guard(&mut rules);
         rules.insert(0, Arc::new(ReusePrefixes));
         rules.insert(1, Arc::new(PlainAntiJoins));
-        rules.insert(2, Arc::new(LowerExtentScans::new(Arc::clone(&runtime))));
+        rules.insert(2, Arc::new(ForgetPadded));
+        rules.insert(3, Arc::new(LowerExtentScans::new(Arc::clone(&runtime))));
         rules.push(Arc::new(NameScannedFiles));
         let mut builder = SessionStateBuilder::new()
             .with_config(config)

@@ -5,6 +5,8 @@
 //!   operator      our own operators: AddEntry and CacheRead
 //!   derived       the derived store: parts, recordings
 //!   scan          one extent scan as DataFusion's own file scans
+//!   footers       what Parquet files tell of themselves, without the bounds of floats
+//!   padded        what NULLs of outer joins and grouping sets make untrue is forgotten
 //!   null_text     text of CSV files that stands for NULL
 //!   null_counts   how many NULLs a Parquet file tells of, and what it leaves open
 //!   nullable      NOT NULL columns of files under nullable columns of tables
@@ -22,6 +24,7 @@ mod derived;
 mod describe;
 mod error;
 mod exact_sum;
+mod footers;
 mod format;
 mod lower;
 mod named_source;
@@ -29,6 +32,7 @@ mod null_counts;
 mod null_text;
 mod nullable;
 mod operator;
+mod padded;
 mod scan;
 mod sink;
 mod write;
@@ -45,5 +49,6 @@ pub use lower::{LowerExtentScans, Lowering, StatementLowering};
 pub use named_source::NameScannedFiles;
 pub use null_text::is_null_text;
 pub use operator::{AddEntryOperator, CacheReadOperator, EntryFault, Work, prepare_cache_reads, work_of};
+pub use padded::ForgetPadded;
 pub use sink::{Commit, ExtentSink};
 pub use write::{ExtentWriter, WriteTarget};

@@ -30,6 +30,7 @@ use nectarine_planner::node::{ExtentScanExec, Reading};
 use object_store::ObjectMeta;
 use object_store::path::Path;
 
+use crate::footers::{Footers, forget_float_bounds};
 use crate::format::{compression_of, reader_options};
 use crate::named_source::FileLocation;
 use crate::null_text;
@@ -160,7 +161,8 @@ fn partitioned_file(
     // A piece of a file must not claim the rows of the whole.
     if with_statistics && extent.range.is_none() && extent.rows.is_some() {
         let columns = scan.projection().map(Vec::as_slice);
-        file = file.with_statistics(Arc::new(stats::decode(extent, &reading.file_schema, columns)));
+        let known = stats::decode(extent, &reading.file_schema, columns);
+        file = file.with_statistics(Arc::new(forget_float_bounds(known, &reading.file_schema)));
     }
     Ok(file)
 }
@@ -226,7 +228,9 @@ fn file_source(
             let hint = options.parquet.global.metadata_size_hint;
             let source = ParquetSource::new(table_schema)
                 .with_table_parquet_options(options.parquet)
-                .with_parquet_file_reader_factory(Arc::new(CachedParquetFileReaderFactory::new(store, footers)));
+                .with_parquet_file_reader_factory(Arc::new(Footers(CachedParquetFileReaderFactory::new(
+                    store, footers,
+                ))));
             match hint {
                 Some(bytes) => Arc::new(source.with_metadata_size_hint(bytes)),
                 None => Arc::new(source),

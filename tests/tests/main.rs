@@ -11,6 +11,7 @@ mod fail_points;
 mod faults;
 mod flight;
 mod floats;
+mod honest_plans;
 mod invariance;
 mod materialized_views;
 mod pins;

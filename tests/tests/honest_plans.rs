@@ -1,0 +1,102 @@
+//! Wrong answers that DataFusion's own rules would give, with reuse or without: what they believe of rows is not true.
+
+use nectarine_tests::db::Db;
+
+const MODES: [&str; 6] = ["off", "on", "on", "check", "refresh", "read_only"];
+
+/// A constant of a side that an outer join pads is no constant above the join.
+#[tokio::test(flavor = "multi_thread")]
+async fn constants_below_outer_joins() {
+    let db = Db::new().await;
+    db.ok("CREATE TABLE a AS SELECT value AS id, value % 4 AS k FROM generate_series(1, 40000)").await;
+    db.ok("CREATE TABLE b (k BIGINT)").await;
+    db.ok("INSERT INTO b VALUES (1), (2)").await;
+    let joined = "FROM a LEFT JOIN (SELECT k, 1 AS c FROM b) x ON a.k = x.k";
+    let filtered = "FROM a LEFT JOIN (SELECT k FROM b WHERE k = 2) x ON a.k = x.k";
+    let swapped = "FROM (SELECT k, 1 AS c FROM b) x RIGHT JOIN a ON a.k = x.k";
+    let full = "FROM a FULL JOIN (SELECT k, 1 AS c FROM b) x ON a.k = x.k";
+    let uneven = "FROM a LEFT JOIN (SELECT k, 1 AS c FROM b) x ON a.k < x.k";
+    for partitions in [1, 2, 7] {
+        db.ok(&format!("SET datafusion.execution.target_partitions = {partitions}")).await;
+        for mode in MODES {
+            db.ok(&format!("SET nectarine.reuse = '{mode}'")).await;
+            let told = format!("{mode}, {partitions} partitions");
+            for from in [joined, swapped, full] {
+                let sql = format!("SELECT c, id {from} ORDER BY c DESC NULLS FIRST, id LIMIT 2");
+                assert_eq!(db.ok(&sql).await, "NULL|3\nNULL|4", "{told}: {sql}");
+                let sql = format!("SELECT c, count(*) {from} GROUP BY c ORDER BY c");
+                assert_eq!(db.ok(&sql).await, "1|20000\nNULL|20000", "{told}: {sql}");
+                let sql = format!("SELECT count(*) FROM (SELECT DISTINCT c {from})");
+                assert_eq!(db.ok(&sql).await, "2", "{told}: {sql}");
+                let sql = format!("SELECT DISTINCT n FROM (SELECT count(*) OVER (PARTITION BY c) AS n {from})");
+                assert_eq!(db.ok(&sql).await, "20000", "{told}: {sql}");
+            }
+            let sql = format!("SELECT x.k, a.id {filtered} ORDER BY 1 DESC NULLS FIRST, 2 LIMIT 2");
+            assert_eq!(db.ok(&sql).await, "NULL|1\nNULL|3", "{told}: {sql}");
+            let sql = format!("SELECT x.k IS NULL, count(*) {filtered} GROUP BY 1 ORDER BY 1");
+            assert_eq!(db.ok(&sql).await, "false|10000\ntrue|30000", "{told}: {sql}");
+            let sql = format!("SELECT c, count(*) {uneven} GROUP BY c ORDER BY c");
+            assert_eq!(db.ok(&sql).await, "1|30000\nNULL|20000", "{told}: {sql}");
+        }
+    }
+}
+
+/// So it is with keys that some of the grouping sets leave out.
+#[tokio::test(flavor = "multi_thread")]
+async fn constants_in_grouping_sets() {
+    let db = Db::new().await;
+    db.ok("CREATE TABLE a AS SELECT value AS id, value % 4 AS k FROM generate_series(1, 4000)").await;
+    db.ok("INSERT INTO a SELECT value AS id, value % 4 AS k FROM generate_series(1, 4000)").await;
+    for (partitions, batch) in [(1, 8192), (2, 8192), (2, 100), (7, 2)] {
+        db.ok(&format!("SET datafusion.execution.target_partitions = {partitions}")).await;
+        db.ok(&format!("SET datafusion.execution.batch_size = {batch}")).await;
+        for mode in MODES {
+            db.ok(&format!("SET nectarine.reuse = '{mode}'")).await;
+            let told = format!("{mode}, {partitions} partitions, batches of {batch}");
+            let sql = "SELECT k, id, count(*) FROM a WHERE k = 1 GROUP BY GROUPING SETS ((k), (id), ()) HAVING id IS NULL ORDER BY k";
+            assert_eq!(db.ok(sql).await, "1|NULL|2000\nNULL|NULL|2000", "{told}");
+            let sql = "SELECT k, id % 3 AS t, count(*) FROM a WHERE k = 1 GROUP BY CUBE (k, id % 3) ORDER BY 1, 2, 3";
+            let expected = "1|0|666\n1|1|668\n1|2|666\n1|NULL|2000\nNULL|0|666\nNULL|1|668\nNULL|2|666\nNULL|NULL|2000";
+            assert_eq!(db.ok(sql).await, expected, "{told}");
+            let sql = "SELECT g, k, count(*) FROM (SELECT k, 7 AS g FROM a) GROUP BY GROUPING SETS ((g), (k), ()) ORDER BY 1, 2";
+            let expected = "7|NULL|8000\nNULL|0|2000\nNULL|1|2000\nNULL|2|2000\nNULL|3|2000\nNULL|NULL|8000";
+            assert_eq!(db.ok(sql).await, expected, "{told}");
+            let sql = "SELECT k, 1 + 1 AS g, count(*) FROM a GROUP BY ROLLUP (k, 1 + 1) ORDER BY g DESC NULLS LAST, k LIMIT 3";
+            assert_eq!(db.ok(sql).await, "0|2|2000\n1|2|2000\n2|2|2000", "{told}");
+        }
+    }
+}
+
+/// NaN is larger than every number, and bounds in Parquet files leave it out.
+#[tokio::test(flavor = "multi_thread")]
+async fn rows_with_nan_are_not_pruned() {
+    let db = Db::new().await;
+    db.ok("CREATE TABLE managed (f DOUBLE, g REAL, x INT)").await;
+    db.ok("INSERT INTO managed VALUES (1.0, 1.0, 1), ('NaN', 'NaN', 2)").await;
+    db.ok("INSERT INTO managed VALUES (5.0, 5.0, 3)").await;
+    db.ok("COPY (SELECT * FROM managed WHERE x < 3) TO '{dir}/e/0.parquet' STORED AS PARQUET").await;
+    db.ok("COPY (SELECT * FROM managed WHERE x = 3) TO '{dir}/e/1.parquet' STORED AS PARQUET").await;
+    db.ok("CREATE EXTERNAL TABLE outside STORED AS PARQUET LOCATION '{dir}/e/'").await;
+    for pushdown in [false, true] {
+        db.ok(&format!("SET datafusion.execution.parquet.pushdown_filters = {pushdown}")).await;
+        for mode in MODES {
+            db.ok(&format!("SET nectarine.reuse = '{mode}'")).await;
+            for table in ["managed", "outside"] {
+                for column in ["f", "g"] {
+                    let asked = [
+                        (format!("SELECT x FROM {table} WHERE {column} > 100"), "2"),
+                        (format!("SELECT x FROM {table} WHERE {column} = 'NaN'::DOUBLE"), "2"),
+                        (format!("SELECT count(*) FROM {table} WHERE {column} >= 3"), "2"),
+                        (format!("SELECT x FROM {table} ORDER BY {column} DESC LIMIT 1"), "2"),
+                        (format!("SELECT x FROM {table} WHERE {column} IN (SELECT max({column}) FROM {table})"), "2"),
+                        (format!("SELECT max({column}) FROM {table}"), "NaN"),
+                        (format!("SELECT x FROM {table} WHERE {column} < 2"), "1"),
+                    ];
+                    for (sql, expected) in asked {
+                        assert_eq!(db.ok(&sql).await, expected, "{mode}, pushdown {pushdown}: {sql}");
+                    }
+                }
+            }
+        }
+    }
+}
