@@ -28,7 +28,9 @@ use crate::query_log::QueryLog;
 use crate::reuse::{self, CacheAdmin, Reuse};
 use crate::session::Session;
 use crate::settings::{NectarineExtension, NectarineOptions, SPILL_FILE_BYTES, Settings, parse_size};
+use crate::shielded::Shielded;
 use crate::stores::StoreRegistry;
+use crate::trace::Tracer;
 use crate::{EngineError, ErrorKind, Result, machine, sweep};
 
 /// Consumers that an out-of-memory error names.
@@ -50,7 +52,7 @@ pub(crate) struct Shared {
     pub(crate) reuse: Reuse,
     pub(crate) settings: Settings,
     /// What every session starts from.
-    pub(crate) template: SessionState,
+    pub(crate) template: Shielded<SessionState>,
     /// Last, so that the temporary folder goes after all who write to it.
     pub(crate) home: Home,
 }
@@ -106,6 +108,7 @@ impl Engine {
     pub async fn shutdown(&self) {
         self.shared.reuse.flush().await;
         self.shared.log.flush().await;
+        self.shared.log.flush_traces().await;
         self.shared.store.close().await;
         self.shared.home.clear();
     }
@@ -199,14 +202,15 @@ impl EngineBuilder {
         let template = builder.build();
 
         let tracker = ExtentTracker::new(Arc::clone(&store), object_stores.clone(), Arc::new(SystemClock));
-        let log =
-            QueryLog::start(Arc::clone(&store), options(template.config_options()).query_log_keep, &home.process());
+        let ours = options(template.config_options());
+        let tracer = Tracer::start(&ours.trace_endpoint)?;
+        let log = QueryLog::start(Arc::clone(&store), ours.query_log_keep, &home.process(), tracer);
         sweep::spawn(home.tables(), Arc::clone(&store));
         let catalog = CatalogCache::new(Arc::clone(&store), home.tables());
-        let ours = options(template.config_options());
         let clock = self.clock.unwrap_or_else(|| Arc::new(SystemClock));
         let reuse = Reuse::open(&home, Arc::clone(&store), object_stores.clone(), &ours, clock).await?;
         let reuse = Reuse { cost_min: self.cost_min, ..reuse };
+        let template = Shielded(template);
         let shared = Shared { store, object_stores, tracker, catalog, log, reuse, settings, template, home };
         let shared = Arc::new(shared);
         reuse::follow(Arc::downgrade(&shared));

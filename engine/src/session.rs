@@ -17,7 +17,7 @@ use datafusion::execution::context::SessionState;
 use datafusion::physical_plan::memory::MemoryStream;
 use datafusion::sql::parser::Statement as DFStatement;
 use futures::future::BoxFuture;
-use nectarine_catalog::{Fingerprint, QueryId, TableName};
+use nectarine_catalog::{Access, Fingerprint, QueryId, TableName};
 use nectarine_executor::exact_aggregates;
 use nectarine_planner::Streams;
 use nectarine_planner::reuse::{ExtentCounts, Found, Hit};
@@ -34,6 +34,7 @@ use crate::record::Record;
 use crate::reuse::{self, ReceiptSlot, SettingsDigest};
 use crate::rows::{Ending, RecordedStream};
 use crate::settings::adds_exactly;
+use crate::shielded::Shielded;
 use crate::statement::{Planning, SessionTables, StatementCatalog};
 use crate::{Answer, AnswerKind, Result, command, describe, names};
 
@@ -49,7 +50,7 @@ pub(crate) struct SessionInner {
     pub(crate) shared: Arc<Shared>,
     pub(crate) who: Who,
     /// Configuration and functions that statements of this session start from.
-    pub(crate) state: RwLock<SessionState>,
+    pub(crate) state: RwLock<Shielded<SessionState>>,
     /// Statements behind PREPARE, by name. Planned again at each EXECUTE: what they read may have grown.
     pub(crate) prepared: Mutex<HashMap<String, DFStatement>>,
     pub(crate) tables: RwLock<Arc<SessionTables>>,
@@ -64,7 +65,7 @@ impl Session {
         let inner = SessionInner {
             shared,
             who,
-            state: RwLock::new(state),
+            state: RwLock::new(Shielded(state)),
             prepared: Mutex::default(),
             tables: RwLock::default(),
             changed: Mutex::default(),
@@ -78,7 +79,7 @@ impl Session {
         let inner = SessionInner {
             shared: Arc::clone(&self.inner.shared),
             who: self.inner.who.clone(),
-            state: RwLock::new(self.inner.state.read().clone()),
+            state: RwLock::new(Shielded(self.inner.state.read().clone())),
             prepared: Mutex::default(),
             tables: RwLock::default(),
             changed: Mutex::new(self.inner.changed.lock().clone()),
@@ -102,7 +103,11 @@ impl Session {
     /// which inserts them all at once.
     pub async fn execute_with(&self, sql: &str, values: Option<&RecordBatch>, progress: &Progress) -> Result<Answer> {
         progress.start();
-        let record = Record::start(&self.inner.shared.log, QueryId::new(), sql, &self.user_name());
+        let login = match &self.inner.who {
+            Who::Owner => None,
+            Who::User(name) => Some(name.as_ref()),
+        };
+        let record = Record::start(&self.inner.shared.log, QueryId::new(), sql, &self.user_name(), login);
         let deadline = Deadline::from_now(options(self.inner.state.read().config_options()).statement_timeout);
         // Boxed: the state machine of all statements together is too large for the stack of a caller, and its type for the
         // compiler of one.
@@ -156,6 +161,11 @@ impl Session {
             Who::Owner => options(self.inner.state.read().config_options()).user_name,
             Who::User(name) => name.to_string(),
         }
+    }
+
+    /// What is allowed to whom, as of a moment ago.
+    pub(crate) async fn access(&self) -> Result<Arc<Access>> {
+        Ok(Arc::clone(&self.inner.shared.catalog.recent_view().await?.access))
     }
 
     /// What may be done here, as of now.
@@ -310,6 +320,7 @@ impl Session {
         if !known.reads.iter().zip(&extents).all(|((_, digest), extents)| reuse::extents_digest(extents) == *digest) {
             return None;
         }
+        let looking = record.part("look-up");
         shared.reuse.refresh().await;
         let found = shared.reuse.cache.lookup(&known.root)?;
         let entry = known
@@ -361,6 +372,8 @@ impl Session {
             shared.reuse.programs.count(source, entry.program);
         }
         let stream = RecordedStream::wrap(Box::pin(stream), ending);
+        drop(looking);
+        record.found();
         Some(Answer::new(record.query_id(), AnswerKind::Rows, vec![], stream).with_receipt(receipt))
     }
 }
