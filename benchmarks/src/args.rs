@@ -40,6 +40,8 @@ pub(crate) enum Task {
     Sliding(SlidingArgs),
     /// Sums of floats, exact and fast.
     Floats(FloatsArgs),
+    /// Exact hits over Flight SQL.
+    Flight(FlightArgs),
     /// A click log that grows (Nectar's table 5, DryadInc's figure 6).
     Clicks(ClicksArgs),
     /// How fast states of groups merge.
@@ -82,6 +84,7 @@ pub(crate) struct Tasks {
     pub(crate) development: DevelopmentArgs,
     pub(crate) extents: ExtentsArgs,
     pub(crate) simulate: SimulateArgs,
+    pub(crate) flight: FlightArgs,
 }
 
 impl Size {
@@ -107,6 +110,7 @@ impl Size {
             development: DevelopmentArgs { objects: development.objects / u64::from(share), ..development },
             extents: ExtentsArgs { count: extents.count / share, ..extents },
             simulate: SimulateArgs { jobs: simulate.jobs / u64::from(share), ..simulate },
+            flight: FlightArgs { requests: 5_000 / share, ..FlightArgs::default() },
         }
     }
 }
@@ -234,6 +238,27 @@ pub(crate) struct FloatsArgs {
 impl Default for FloatsArgs {
     fn default() -> Self {
         Self { rows: 6_000_000, runs: 15 }
+    }
+}
+
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct FlightArgs {
+    /// Statements of one client, one after the other.
+    #[arg(long, default_value_t = 5_000, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) requests: u32,
+
+    /// Clients at once.
+    #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) clients: u16,
+
+    /// How long they go on.
+    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) seconds: u16,
+}
+
+impl Default for FlightArgs {
+    fn default() -> Self {
+        Self { requests: 5_000, clients: 8, seconds: 10 }
     }
 }
 

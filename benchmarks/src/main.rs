@@ -6,6 +6,7 @@
 //!   reuse       the 22 queries again and again
 //!   append      the 22 queries while tables grow
 //!   sliding     a window that slides by a day
+//!   flight      exact hits over Flight SQL
 //!   floats      what exact sums of floats cost
 //!   clicks      a click log that grows
 //!   merging     how fast states merge
@@ -34,6 +35,7 @@ mod compare;
 mod development;
 mod documents;
 mod extents;
+mod flight;
 mod floats;
 mod machine;
 mod merging;
@@ -95,6 +97,7 @@ async fn run(args: Args) -> Result<()> {
         Task::Append(append) => report.append(&append::measure(&append, &data).await?),
         Task::Sliding(sliding) => report.sliding(&sliding::measure(&sliding, &data).await?),
         Task::Floats(floats) => report.floats(&floats::measure(&floats, &data).await?),
+        Task::Flight(flight) => report.flight(&flight::measure(&flight).await?),
         Task::Clicks(clicks) => report.clicks(&clicks::measure(&clicks, &data).await?),
         Task::Merging(merging) => report.merging(&merging::measure(&merging).await?),
         Task::Documents(documents) => report.documents(&documents::measure(&documents, &data).await?),
@@ -102,8 +105,19 @@ async fn run(args: Args) -> Result<()> {
         Task::Extents(extents) => report.extents(&extents::measure(&extents, &data).await?),
         Task::Simulate(simulate) => report.simulate(&simulate::measure(&simulate).await?),
         Task::All { scale } => {
-            let Tasks { tpch, append, sliding, floats, clicks, merging, documents, development, extents, simulate } =
-                scale.tasks();
+            let Tasks {
+                tpch,
+                append,
+                sliding,
+                floats,
+                clicks,
+                merging,
+                documents,
+                development,
+                extents,
+                simulate,
+                flight,
+            } = scale.tasks();
             report.made_by(match scale {
                 Size::Small => "all --scale small",
                 Size::Full => "all --scale full",
@@ -123,6 +137,7 @@ async fn run(args: Args) -> Result<()> {
             report.development(&development::measure(&parquet, &data).await?);
             report.extents(&extents::measure(&extents, &data).await?);
             report.simulate(&simulate::measure(&simulate).await?);
+            report.flight(&flight::measure(&flight).await?);
         }
     }
     write(&report.into_text(), args.out)

@@ -2,6 +2,7 @@
 
 mod append;
 mod clicks;
+mod flight;
 mod floats;
 mod sharing;
 mod simulate;

@@ -4,6 +4,8 @@
 //!   role      a name that rights can be given to; one with a password is a user
 //!   member    has all rights of the roles that it is in, and of those that they are in
 //!   grant     a right of a role on a table, or on all tables of a schema, those of tomorrow included
+//!   owner     of a table or a schema: may change it and drop it, and give others rights on it
+//!   token     what a service logs in with in place of a password
 //! ```
 //!
 //! Keeps true   what is not granted is denied; a role that is not there has no rights. Rights on a table go with the table: another
@@ -27,6 +29,21 @@ pub struct Role {
     pub is_admin: bool,
     /// Microseconds since 1970.
     pub created_at: i64,
+}
+
+/// What a service logs in with.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Token {
+    /// Who it stands for.
+    pub user: String,
+    /// What it is called; each user's are told apart by it.
+    pub name: String,
+    /// Of its text, which is told once and not kept.
+    pub digest: String,
+    /// Microseconds since 1970.
+    pub created_at: i64,
+    /// The same; it does not end by itself if there is none.
+    pub expires_at: Option<i64>,
 }
 
 /// What can be allowed.
@@ -88,6 +105,10 @@ pub struct Access {
     pub members: BTreeSet<(String, String)>,
     /// Rights.
     pub grants: BTreeSet<Grant>,
+    /// Schemas that somebody owns, and who.
+    pub schema_owners: BTreeMap<String, String>,
+    /// What services log in with.
+    pub tokens: BTreeSet<Token>,
 }
 
 /// One change of it.
@@ -104,7 +125,7 @@ pub enum AccessChange {
         /// As in [`Role`]; unchanged if there is none.
         is_admin: Option<bool>,
     },
-    /// Gone, with all rights and memberships; `NotFound`, or `OwnsTables`.
+    /// Gone, with all rights, memberships and tokens; `NotFound`, or `OwnsThings`.
     Drop(String),
     /// Makes a role's rights those of a member too; `NotFound` if one is not there, `RoleInItself`.
     AddMember {
@@ -124,6 +145,22 @@ pub enum AccessChange {
     Grant(Vec<Grant>),
     /// Takes them away; those that were not given are passed over. `NotFound` if there is no such role.
     Revoke(Vec<Grant>),
+    /// Gives tables and schemas to somebody else; `NotFound`, `TableNotFound`.
+    SetOwner {
+        /// What.
+        of: Vec<Securable>,
+        /// To whom; to whoever has the home if there is none.
+        owner: Option<String>,
+    },
+    /// A new token; `AlreadyExists` if the user has one of that name, `NotFound` if there is no such user.
+    CreateToken(Token),
+    /// Gone; `NotFound`.
+    DropToken {
+        /// Whose.
+        user: String,
+        /// Which.
+        name: String,
+    },
 }
 
 impl Access {
@@ -157,7 +194,19 @@ impl Access {
     /// Whether a role may make tables in a schema.
     pub fn may_create(&self, name: &str, schema: &str) -> bool {
         let on = Securable::Schema(schema.to_owned());
-        self.is_admin(name) || self.is_given(&self.roles_of(name), Privilege::Create, &on)
+        self.owns_schema(name, schema) || self.is_given(&self.roles_of(name), Privilege::Create, &on)
+    }
+
+    /// Whether a role may drop a schema and let others make tables there: it is an administrator's, or owns it. What is in it may be
+    /// others'.
+    pub fn owns_schema(&self, name: &str, schema: &str) -> bool {
+        let roles = self.roles_of(name);
+        self.is_admin(name) || self.schema_owners.get(schema).is_some_and(|owner| roles.contains(owner.as_str()))
+    }
+
+    /// The token of that digest, unless it has expired.
+    pub fn token(&self, digest: &str, now: i64) -> Option<&Token> {
+        self.tokens.iter().find(|token| token.digest == digest && token.expires_at.is_none_or(|end| now < end))
     }
 
     /// Whether a role may change or drop a table: it is an administrator's, or owns it.
@@ -192,11 +241,15 @@ impl Access {
             AccessChange::Drop(name) => {
                 self.require(name)?;
                 let owned = tables.iter().filter(|table| table.owner.as_ref() == Some(name));
-                let n_tables = owned.count();
-                if n_tables > 0 {
-                    return Err(CatalogError::OwnsTables { name: name.clone(), n_tables });
+                let mut owned: Vec<String> =
+                    owned.map(|table| format!("{} {}", table.kind.word(), table.name)).collect();
+                let schemas = self.schema_owners.iter().filter(|(_, owner)| *owner == name);
+                owned.extend(schemas.map(|(schema, _)| format!("schema {schema}")));
+                if !owned.is_empty() {
+                    return Err(CatalogError::OwnsThings { name: name.clone(), owned });
                 }
                 self.roles.remove(name);
+                self.tokens.retain(|token| token.user != *name);
                 self.members.retain(|(role, member)| role != name && member != name);
                 self.grants.retain(|grant| grant.grantee != *name);
             }
@@ -216,13 +269,7 @@ impl Access {
             AccessChange::Grant(grants) => {
                 for grant in grants {
                     self.require(&grant.grantee)?;
-                    match &grant.on {
-                        Securable::Table(id) if !tables.iter().any(|table| table.id == *id) => {
-                            return Err(no_such_table(*id));
-                        }
-                        Securable::Schema(schema) if !schemas.contains(schema) => return Err(no_such_schema(schema)),
-                        _ => {}
-                    }
+                    is_there(&grant.on, tables, schemas)?;
                 }
                 self.grants.extend(grants.iter().cloned());
             }
@@ -232,6 +279,32 @@ impl Access {
                 }
                 grants.iter().for_each(|grant| _ = self.grants.remove(grant));
             }
+            AccessChange::SetOwner { of, owner } => {
+                owner.iter().try_for_each(|owner| self.require(owner))?;
+                of.iter().try_for_each(|thing| is_there(thing, tables, schemas))?;
+                for thing in of {
+                    // Owners of tables are kept with the tables.
+                    let Securable::Schema(schema) = thing else { continue };
+                    match owner {
+                        Some(owner) => drop(self.schema_owners.insert(schema.clone(), owner.clone())),
+                        None => drop(self.schema_owners.remove(schema)),
+                    }
+                }
+            }
+            AccessChange::CreateToken(token) => {
+                self.require(&token.user)?;
+                if self.tokens.iter().any(|known| known.user == token.user && known.name == token.name) {
+                    return Err(CatalogError::AlreadyExists { what: "token", name: token.name.clone() });
+                }
+                self.tokens.insert(token.clone());
+            }
+            AccessChange::DropToken { user, name } => {
+                let n_before = self.tokens.len();
+                self.tokens.retain(|token| token.user != *user || token.name != *name);
+                if self.tokens.len() == n_before {
+                    return Err(CatalogError::NotFound { what: "token", name: name.clone() });
+                }
+            }
         }
         Ok(())
     }
@@ -239,6 +312,19 @@ impl Access {
     fn require(&self, name: &str) -> Result<()> {
         if self.roles.contains_key(name) { Ok(()) } else { Err(no_such_role(name)) }
     }
+}
+
+fn is_there(thing: &Securable, tables: &[TableDef], schemas: &[String]) -> Result<()> {
+    match thing {
+        Securable::Table(id) if !tables.iter().any(|table| table.id == *id) => Err(no_such_table(*id)),
+        Securable::Schema(schema) if !schemas.contains(schema) => Err(no_such_schema(schema)),
+        _ => Ok(()),
+    }
+}
+
+/// Whether what replaces a table keeps the rights on it: the same table in another form, or a view with another query.
+pub(crate) fn keeps_rights(old: &TableDef, new: &TableDef) -> bool {
+    old.id == new.id || (old.kind.as_view().is_some() && new.kind.as_view().is_some())
 }
 
 fn no_such_role(name: &str) -> CatalogError {

@@ -53,13 +53,13 @@ pub enum CatalogError {
         /// Who needs it: what they are, and their names.
         dependants: Vec<(&'static str, TableName)>,
     },
-    /// DROP USER of one who made tables.
-    #[error("cannot drop \"{name}\": it owns {n_tables} table{}", if *n_tables == 1 { "" } else { "s" })]
-    OwnsTables {
+    /// DROP USER of one who owns something.
+    #[error("cannot drop \"{name}\": it owns {} {}", owned.len(), if owned.len() == 1 { "object" } else { "objects" })]
+    OwnsThings {
         /// The user or role.
         name: String,
-        /// How many tables and views it owns.
-        n_tables: usize,
+        /// What it owns: what each is, and its name.
+        owned: Vec<String>,
     },
     /// GRANT of a role to one that it is in.
     #[error("cannot grant \"{role}\" to \"{member}\": it would be in itself")]

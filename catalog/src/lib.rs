@@ -39,7 +39,7 @@ mod table;
 mod text;
 mod tracker;
 
-pub use access::{Access, AccessChange, Grant, Privilege, Role, Securable};
+pub use access::{Access, AccessChange, Grant, Privilege, Role, Securable, Token};
 pub use cache::{
     AddedEntries, CacheChange, CacheChanges, CacheEntry, CacheLease, DESCRIPTION_BYTES_MAX, DataScope, DroppedEntries,
     EntryInputs, EntryKind, EntryLineage, EntryPart, EntryProvenance, EntrySummary, EvictionNote, EvictionRecord,

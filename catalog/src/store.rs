@@ -301,6 +301,8 @@ pub struct QueryRecord {
     pub extents_reused: Option<i64>,
     /// The process that runs it, by the name that it has in the home; not known of records of format 1.
     pub process: Option<String>,
+    /// The user who was logged in; none of whoever has the home.
+    pub login: Option<String>,
     /// What it asked the view cache for; see [`MetadataStore::lookups`].
     pub lookups: Vec<LookupRecord>,
 }

@@ -36,7 +36,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE", requires = "connect")]
     pub(crate) ca: Option<PathBuf>,
 
-    /// Log in to the server as this user; the password is in NECTARINE_PASSWORD
+    /// Log in to the server as this user; the password is in NECTARINE_PASSWORD. Without it, the token in NECTARINE_TOKEN
     #[arg(long, value_name = "NAME", requires = "connect")]
     pub(crate) user: Option<String>,
 
@@ -90,9 +90,13 @@ pub(crate) enum Task {
 
 #[derive(ClapArgs, Debug)]
 pub(crate) struct ServeArgs {
-    /// Where to listen for Flight SQL (JDBC, ADBC)
-    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:32010")]
-    pub(crate) flight: SocketAddr,
+    /// Read what follows from a TOML file, with underscores in place of hyphens; flags win. Settings are below [settings]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+
+    /// Where to listen for Flight SQL (JDBC, ADBC) [default: 127.0.0.1:32010]
+    #[arg(long, value_name = "ADDR")]
+    pub(crate) flight: Option<SocketAddr>,
 
     /// The server's certificate, a PEM file with those between it and its root; read again when it changes
     #[arg(long, value_name = "FILE", requires = "tls_key")]
@@ -121,6 +125,18 @@ pub(crate) struct ServeArgs {
     /// How many statements compute at a time; others wait for their turn [default: four for each processor]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) statements_max: Option<u32>,
+
+    /// How many of them one user may have, also where there is room for more [default: all]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) user_statements_max: Option<u32>,
+
+    /// How many statements may wait; more are refused [default: 10000]
+    #[arg(long, value_name = "N")]
+    pub(crate) waiting_max: Option<u32>,
+
+    /// How long a login lasts [default: 12]
+    #[arg(long, value_name = "HOURS", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) login_hours: Option<u32>,
 
     /// Ask for no password: everybody who can connect may do everything (only on 127.0.0.1 or [::1])
     #[arg(long)]

@@ -47,6 +47,8 @@ pub(crate) const COMMANDS: &[CommandDoc] = &[
     doc("dm", "[PATTERN]", "materialized views"),
     doc("df", "[PATTERN]", "functions of yours; with a pattern also built-in ones"),
     doc("dn", "[PATTERN]", "schemas"),
+    doc("dp", "[PATTERN]", "rights on tables and schemas"),
+    doc("du", "[PATTERN]", "users and roles"),
     doc("l", "", "catalogs"),
     doc("conninfo", "", "which home this is"),
     doc("timing", "[on|off]", "tell how long statements take"),
@@ -95,6 +97,8 @@ impl Shell {
             "dm" => self.list_tables(first, "materialized views")?,
             "df" => self.list_functions(first)?,
             "dn" => self.list_schemas(first)?,
+            "dp" | "z" => self.list_rights(first)?,
+            "du" | "dg" => self.list_users(first)?,
             "l" => self.list_catalogs()?,
             "conninfo" => self.connection_info(),
             "timing" => {

@@ -35,7 +35,7 @@ mod variables;
 use std::process::ExitCode;
 
 use anyhow::Context;
-use nectarine_engine::{Engine, EngineError, RemoteSession, Settings};
+use nectarine_engine::{Engine, EngineError, Login, RemoteSession, Settings};
 use tracing_subscriber::EnvFilter;
 
 use crate::args::{Args, Input, ServeArgs, Task};
@@ -53,8 +53,12 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 const STACK_BYTES: usize = 8 << 20;
 
 fn main() -> ExitCode {
-    let args = Args::from_command_line();
+    let mut args = Args::from_command_line();
     let terminal = Terminal::detect();
+    if let Err(error) = serve::config::merge(&mut args) {
+        report(&error, &terminal);
+        return ExitCode::FAILURE;
+    }
     let serve = match &args.subcommand {
         Some(Task::Serve(serve)) => Some(serve),
         _ => None,
@@ -118,7 +122,12 @@ fn connect(args: &Args, terminal: Terminal, runtime: &tokio::runtime::Runtime, a
         anyhow::bail!("--connect goes without --home, --set and subcommands: those are for a home");
     }
     let password = std::env::var("NECTARINE_PASSWORD").unwrap_or_default();
-    let login = args.user.as_deref().map(|user| (user, password.as_str()));
+    let token = std::env::var("NECTARINE_TOKEN").ok().filter(|token| !token.is_empty());
+    let login = match (args.user.as_deref(), token.as_deref()) {
+        (Some(user), _) => Login::Password { user, password: &password },
+        (None, Some(token)) => Login::Token(token),
+        (None, None) => Login::Nobody,
+    };
     let session = runtime.block_on(Box::pin(RemoteSession::connect(address, args.ca.as_deref(), login)))?;
     let output = Output::stdout(terminal, Paging::Auto);
     let view = View::new(args.format, !args.no_header);

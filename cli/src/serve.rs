@@ -1,6 +1,10 @@
 //! `nectarine serve`: the home for other programs, until somebody says that it is enough.
 
+pub(crate) mod config;
+
 use std::io::Write;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::time::Duration;
 
 use anyhow::Context;
 use nectarine_engine::{Engine, FlightOptions, FlightServer, Monitor, TlsOptions};
@@ -9,8 +13,12 @@ use tokio::runtime::Runtime;
 use crate::args::ServeArgs;
 use crate::exec::Flow;
 
+/// Where Flight SQL is expected.
+const PORT: u16 = 32010;
+
 pub(crate) fn run(runtime: &Runtime, engine: &Engine, args: &ServeArgs) -> anyhow::Result<Flow> {
-    let mut options = FlightOptions { no_auth: args.no_auth, ..FlightOptions::new(args.flight) };
+    let address = args.flight.unwrap_or(SocketAddr::from((Ipv4Addr::LOCALHOST, PORT)));
+    let mut options = FlightOptions { no_auth: args.no_auth, ..FlightOptions::new(address) };
     options.plain_text = args.plain_text;
     if let (Some(certificate), Some(key)) = (&args.tls_cert, &args.tls_key) {
         let (certificate, key) = (certificate.clone(), key.clone());
@@ -18,6 +26,15 @@ pub(crate) fn run(runtime: &Runtime, engine: &Engine, args: &ServeArgs) -> anyho
     }
     if let Some(n) = args.statements_max {
         options.statements_max = n as usize;
+    }
+    if let Some(n) = args.user_statements_max {
+        options.user_statements_max = n as usize;
+    }
+    if let Some(n) = args.waiting_max {
+        options.waiting_max = n as usize;
+    }
+    if let Some(hours) = args.login_hours {
+        options.token_life = Duration::from_secs(3600 * u64::from(hours));
     }
     runtime.block_on(async {
         let mut stop = Stop::listen().context("cannot listen to signals")?;

@@ -3,6 +3,9 @@
 //! ```text
 //!   password    hashes, and telling whether one fits
 //!   statement   CREATE USER, GRANT and the like
+//!   owner       things change hands
+//!   token       what services log in with
+//!   settings    which settings are whose to change
 //!   streams     a table as somebody may use it
 //! ```
 //!
@@ -12,18 +15,23 @@
 //!              rights raises. A view reads with the rights of who made it. What belongs to nobody, and files by
 //!              their location, are for administrators.
 
+mod owner;
 mod password;
+mod settings;
 mod statement;
 mod streams;
+mod token;
 
 use std::sync::Arc;
 
-use nectarine_catalog::{Access, Privilege, TableDef};
+use nectarine_catalog::{Access, Privilege, TableDef, TableKind};
 use nectarine_planner::sql::Statement;
 
-pub(crate) use self::password::{fits, hashed, random_password};
+pub(crate) use self::password::{NO_PASSWORD, fits, hashed, random_password};
+pub(crate) use self::settings::check_set;
 pub(crate) use self::statement::{FIRST_USER, run};
 pub(crate) use self::streams::StreamsFor;
+pub(crate) use self::token::{PREFIX as TOKEN_PREFIX, digest as token_digest, schema as token_schema};
 
 use crate::{EngineError, ErrorKind, Result};
 
@@ -94,6 +102,16 @@ impl Rights {
             || tables.any(|table| table.name.schema == schema && self.sees(&table))
     }
 
+    /// What there is to be allowed.
+    pub(crate) fn access(&self) -> &Arc<Access> {
+        &self.access
+    }
+
+    /// Whether he may know where a table's files are, and all that was said when it was made.
+    pub(crate) fn sees_inside(&self, table: &TableDef) -> bool {
+        self.is_admin() || (self.check_owns(table).is_ok() && !matches!(table.kind, TableKind::External(_)))
+    }
+
     /// The rights that a view reads with.
     pub(crate) fn of_owner(&self, table: &TableDef) -> Self {
         let who = match &table.owner {
@@ -125,7 +143,32 @@ impl Rights {
     pub(crate) fn check_owns(&self, table: &TableDef) -> Result<()> {
         match self.user().is_none_or(|user| self.access.owns(user, table)) {
             true => Ok(()),
-            false => Err(self.denied_table(table).with_detail("only who made it, and administrators, may change it")),
+            false => Err(self.denied_table(table).with_detail("only its owner, and administrators, may change it")),
+        }
+    }
+
+    /// Fails unless a schema is his.
+    pub(crate) fn check_owns_schema(&self, schema: &str) -> Result<()> {
+        match self.user().is_none_or(|user| self.access.owns_schema(user, schema)) {
+            true => Ok(()),
+            false => Err(EngineError::new(ErrorKind::Denied, format!("permission denied for schema \"{schema}\""))
+                .with_detail("only its owner, and administrators, may change it")),
+        }
+    }
+
+    /// Fails unless something of his, in a schema if that is given, may become another's.
+    pub(crate) fn check_gives_to(&self, owner: &str, schema: Option<&str>) -> Result<()> {
+        let Some(user) = self.user().filter(|_| !self.is_admin()) else { return Ok(()) };
+        let denied = |detail: String| {
+            let message = format!("permission denied to make \"{owner}\" the owner");
+            Err(EngineError::new(ErrorKind::Denied, message).with_detail(detail))
+        };
+        if !self.access.roles_of(user).contains(owner) {
+            return denied("one who is no administrator gives only to roles that he is in".to_string());
+        }
+        match schema.is_none_or(|schema| self.access.may_create(owner, schema)) {
+            true => Ok(()),
+            false => denied(format!("it may not make anything in schema \"{}\"", schema.unwrap_or_default())),
         }
     }
 

@@ -7,6 +7,7 @@ use std::fmt;
 use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
 use datafusion::execution::SendableRecordBatchStream;
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use futures::{Stream, StreamExt, TryStreamExt};
 use nectarine_catalog::QueryId;
 
@@ -69,6 +70,17 @@ impl Answer {
         if let (Some(deadline), AnswerKind::Rows) = (deadline, &self.kind) {
             self.stream = deadline.end(self.stream);
         }
+        self
+    }
+
+    /// Keeps something until the rows have ended or are dropped.
+    pub(crate) fn holding(mut self, kept: impl Send + 'static) -> Self {
+        let schema = self.stream.schema();
+        let steps = futures::stream::unfold((self.stream, kept), |(mut rows, kept)| async move {
+            let batch = rows.next().await?;
+            Some((batch, (rows, kept)))
+        });
+        self.stream = Box::pin(RecordBatchStreamAdapter::new(schema, steps));
         self
     }
 

@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use datafusion::execution::FunctionRegistry;
 use datafusion::execution::context::SessionState;
@@ -21,6 +22,9 @@ use tokio::sync::OnceCell;
 use url::Url;
 
 use crate::{EngineError, ErrorKind};
+
+/// How old a view may be that serves to see who asks.
+const RECENT: Duration = Duration::from_millis(50);
 
 /// Everything that has a name.
 #[derive(Debug, Default)]
@@ -96,6 +100,13 @@ pub(crate) async fn plan_function(state: &mut SessionState, definition: &str) ->
 /// Extents of one managed table as of one catalog version.
 type Pinned = (i64, Arc<[Arc<Extent>]>);
 
+/// When the view was last known to be the newest, and when this process last changed users or rights.
+#[derive(Clone, Copy, Debug)]
+struct Looked {
+    at: Option<Instant>,
+    changed: Instant,
+}
+
 /// The newest view, kept for the next statement.
 #[derive(Debug)]
 pub(crate) struct CatalogCache {
@@ -103,6 +114,7 @@ pub(crate) struct CatalogCache {
     /// The folder of all managed tables.
     folder: PathBuf,
     view: Mutex<Arc<CatalogView>>,
+    looked: Mutex<Looked>,
     extents: Mutex<HashMap<TableId, Pinned>>,
     /// Those that derived tables hold, which never change.
     frozen: Mutex<HashMap<TableId, Arc<[Arc<Extent>]>>>,
@@ -114,18 +126,48 @@ impl CatalogCache {
         // No committed version is negative, so the first statement loads.
         let none = CatalogView { version: -1, ..CatalogView::default() };
         let view = Mutex::new(Arc::new(none));
-        Self { store, folder, view, extents: Mutex::default(), frozen: Mutex::default() }
+        let looked = Mutex::new(Looked { at: None, changed: Instant::now() });
+        Self { store, folder, view, looked, extents: Mutex::default(), frozen: Mutex::default() }
+    }
+
+    /// What was committed a moment ago; what this process changed of users and rights is always in it. Statements use [`Self::view`].
+    pub(crate) async fn recent_view(&self) -> Result<Arc<CatalogView>> {
+        let is_recent = {
+            let Looked { at, changed } = *self.looked.lock();
+            at.is_some_and(|at| at > changed && at.elapsed() < RECENT)
+        };
+        match is_recent {
+            true => Ok(Arc::clone(&self.view.lock())),
+            false => self.view().await,
+        }
+    }
+
+    /// Users or rights have just been changed.
+    pub(crate) fn forget_recent(&self) {
+        self.looked.lock().changed = Instant::now();
     }
 
     /// What is committed now.
     pub(crate) async fn view(&self) -> Result<Arc<CatalogView>> {
-        self.view_at(self.store.catalog_version().await?).await
+        let begun = Instant::now();
+        let view = self.view_at(self.store.catalog_version().await?).await?;
+        self.saw(begun);
+        Ok(view)
     }
 
     /// What is committed now, and how many purges there were before.
     pub(crate) async fn view_and_purges(&self) -> Result<(Arc<CatalogView>, i64)> {
+        let begun = Instant::now();
         let versions = self.store.versions().await?;
-        Ok((self.view_at(versions.catalog).await?, versions.purges))
+        let view = self.view_at(versions.catalog).await?;
+        self.saw(begun);
+        Ok((view, versions.purges))
+    }
+
+    /// The view that is kept is as of then, or later.
+    fn saw(&self, begun: Instant) {
+        let mut looked = self.looked.lock();
+        looked.at = looked.at.max(Some(begun));
     }
 
     async fn view_at(&self, version: i64) -> Result<Arc<CatalogView>> {
@@ -143,7 +185,11 @@ impl CatalogCache {
         let is_there = |id: &TableId| view.tables.values().any(|table| table.id == *id);
         self.extents.lock().retain(|id, _| is_there(id));
         self.frozen.lock().retain(|id, _| is_there(id));
-        *self.view.lock() = Arc::clone(&view);
+        let mut newest = self.view.lock();
+        // Another may have come later and been faster.
+        if newest.version <= version {
+            *newest = Arc::clone(&view);
+        }
         Ok(view)
     }
 
@@ -158,13 +204,18 @@ impl CatalogCache {
         Ok(extents)
     }
 
-    /// The extents of a managed table, as of now.
-    pub(crate) async fn extents(&self, id: TableId) -> Result<Arc<[Arc<Extent>]>> {
+    /// The extents of a managed table, as of now, or as of the version that the statement began with if those are known: nobody
+    /// had changed anything then since they were read.
+    pub(crate) async fn extents(&self, id: TableId, began_with: i64) -> Result<Arc<[Arc<Extent>]>> {
+        let known = |version| {
+            let known = self.extents.lock().get(&id).cloned();
+            known.filter(|(known_version, _)| *known_version == version).map(|(_, extents)| extents)
+        };
+        if let Some(extents) = known(began_with) {
+            return Ok(extents);
+        }
         let version = self.store.catalog_version().await?;
-        let known = self.extents.lock().get(&id).cloned();
-        if let Some((known_version, extents)) = known
-            && known_version == version
-        {
+        if let Some(extents) = known(version) {
             return Ok(extents);
         }
         let folder = self.folder.join(id.to_string());

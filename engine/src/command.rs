@@ -19,7 +19,7 @@ use datafusion::physical_plan::{EmptyRecordBatchStream, execute_stream};
 use datafusion::prelude::SessionContext;
 use datafusion::sql::parser::Statement as DFStatement;
 use futures::StreamExt;
-use nectarine_catalog::{Fingerprint, TableKind};
+use nectarine_catalog::{Fingerprint, TableKind, TableName};
 use nectarine_planner::StreamTable;
 use nectarine_planner::reuse::Findings;
 use nectarine_planner::sql::Statement;
@@ -28,14 +28,15 @@ use sqlparser::ast;
 use crate::access::{self, Rights};
 use crate::engine::options;
 use crate::progress::Progress;
+use crate::query_memory::task_context;
 use crate::record::Record;
 use crate::reuse::{self, Keeping, ReceiptSlot, Root, StatementReuse};
 use crate::rows::{Ending, Plain, RecordedStream, Remember};
 use crate::session::Session;
 use crate::statement::{Planning, StatementCatalog, wrap};
 use crate::{
-    Answer, AnswerKind, EngineError, ErrorKind, Notice, Result, copy_from, copy_to, ddl, parameters, pins, provenance,
-    settings, show, system,
+    Answer, AnswerKind, EngineError, ErrorKind, Notice, Result, copy_from, copy_to, ddl, parameters, pins, plan_text,
+    provenance, settings, show, system,
 };
 
 /// One statement and what it runs with.
@@ -144,9 +145,12 @@ impl StatementRun<'_> {
         &self.catalog.rights
     }
 
-    /// Whose a new table is.
-    pub(crate) fn owner(&self) -> Option<String> {
-        self.rights().user().map(str::to_string)
+    /// Whose a new table is. What takes the place of something is of who owned that.
+    pub(crate) fn owner(&self, name: &TableName) -> Option<String> {
+        match self.catalog.view.tables.get(name) {
+            Some(replaced) => replaced.owner.clone(),
+            None => self.rights().user().map(str::to_string),
+        }
     }
 
     /// Fails if a plan reads what may not be read, or writes files. Scans look again when they are planned; plans that are
@@ -211,7 +215,7 @@ impl StatementRun<'_> {
     fn statement(&self, statement: PlanStatement) -> Result<Answer> {
         match statement {
             PlanStatement::SetVariable(set) => {
-                self.check_set(&set.variable)?;
+                self.check_set(&set.variable, Some(&set.value))?;
                 settings::check_settable(&set.variable)?;
                 settings::check_name(&set.variable, self.state.config_options())?;
                 settings::check_value(&set.variable, &set.value)?;
@@ -221,7 +225,7 @@ impl StatementRun<'_> {
                 Ok(done(self.record, "SET"))
             }
             PlanStatement::ResetVariable(reset) => {
-                self.check_set(&reset.variable)?;
+                self.check_set(&reset.variable, None)?;
                 settings::check_name(&reset.variable, self.state.config_options())?;
                 // Back to what the session started with, which may not be the built-in default.
                 let value = {
@@ -252,15 +256,12 @@ impl StatementRun<'_> {
         }
     }
 
-    /// Users have the names that they log in with; what all share is for administrators.
-    fn check_set(&self, variable: &str) -> Result<()> {
-        if variable == "nectarine.user_name" && self.rights().user().is_some() {
-            return Err(EngineError::new(ErrorKind::Denied, "the name of a user who logged in does not change"));
-        }
-        match variable.starts_with("datafusion.runtime.") {
-            true => self.rights().check_admin("change what all sessions share"),
-            false => Ok(()),
-        }
+    /// Users change what is theirs.
+    fn check_set(&self, variable: &str, value: Option<&str>) -> Result<()> {
+        // A name that is none is told as such.
+        settings::check_name(variable, self.state.config_options())?;
+        let server = self.session.inner.shared.template.config_options();
+        access::check_set(self.rights(), variable, value, server)
     }
 
     /// Lets DataFusion change the session's configuration, with the functions that depend on it.
@@ -308,7 +309,11 @@ impl StatementRun<'_> {
     pub(crate) async fn rows(&self, plan: LogicalPlan) -> Result<Answer> {
         // A plan that is only told reads no file.
         let reads = !matches!(plan, LogicalPlan::Explain(_));
-        let running = self.start(plan, reads, true).await?;
+        let tells_plan = matches!(plan, LogicalPlan::Explain(_) | LogicalPlan::Analyze(_));
+        let mut running = self.start(plan, reads, true).await?;
+        if tells_plan && !self.rights().is_admin() {
+            running.stream = plan_text::without_files(running.stream);
+        }
         let answer = Answer::new(self.record.query_id(), AnswerKind::Rows, running.notices, running.stream);
         Ok(answer.with_receipt(running.receipt))
     }
@@ -381,7 +386,7 @@ impl StatementRun<'_> {
     }
 
     async fn start(&self, plan: LogicalPlan, verify: bool, is_query: bool) -> Result<Running> {
-        self.start_in(plan, self.state.task_ctx(), verify, is_query, |stream| stream).await
+        self.start_in(plan, task_context(self.state), verify, is_query, |stream| stream).await
     }
 
     /// Starts a plan; `told` sees its rows before they are recorded.
@@ -397,7 +402,9 @@ impl StatementRun<'_> {
         self.catalog.look_ahead(&plan);
         let reuse = StatementReuse::new(&shared.reuse, self.state, self.catalog)?.of(self.text);
         let reuse = if self.must_keep { reuse.must_keep() } else { reuse };
+        let looking = self.record.part("look-up");
         let planned = reuse.plan(&plan, is_query).await?;
+        drop(looking);
         self.record.planned(&planned.plan);
         if let Some(findings) = &planned.findings {
             self.record.looked_up(reuse::lookups(findings));
@@ -443,7 +450,7 @@ impl StatementRun<'_> {
     }
 
     /// The name that a statement means.
-    pub(crate) fn table_name(&self, reference: &TableReference) -> Result<nectarine_catalog::TableName> {
+    pub(crate) fn table_name(&self, reference: &TableReference) -> Result<TableName> {
         let catalog = &self.state.config_options().catalog.default_catalog;
         if let Some(given) = reference.catalog()
             && given != catalog
@@ -531,8 +538,9 @@ fn bound(plan: LogicalPlan, values: &RecordBatch) -> Result<LogicalPlan> {
             Some(plan) => Ok(plan),
             None => {
                 let message = format!("{n_rows} rows of parameters were given where one was expected");
-                Err(EngineError::new(ErrorKind::Unsupported, message)
-                    .with_hint("only INSERT .. VALUES takes several at once"))
+                Err(EngineError::new(ErrorKind::Unsupported, message).with_hint(
+                    "only INSERT takes several, which are inserted all or not at all; run others once for each",
+                ))
             }
         },
     }

@@ -26,6 +26,7 @@ use crate::engine::Shared;
 use crate::holding_store::{HoldingRegistry, Uploads};
 use crate::managed::Sources;
 use crate::noting_store::FirstFault;
+use crate::query_memory;
 use crate::{EngineError, ErrorKind, Result};
 
 /// Where a COPY writes.
@@ -86,10 +87,10 @@ pub(crate) fn locate(shared: &Shared, state: &SessionState, copy: &mut CopyTo) -
 impl Place {
     /// What the plan runs with, so that the cause of a fault is kept and files appear at the end.
     pub(crate) fn context(&self, state: &SessionState) -> Arc<TaskContext> {
-        let environment = state.runtime_env();
+        let environment = query_memory::bounded(state).unwrap_or_else(|| RuntimeEnv::clone(state.runtime_env()));
         let inner = Arc::clone(&environment.object_store_registry);
         let registry = HoldingRegistry { inner, fault: self.fault.clone(), uploads: self.uploads.clone() };
-        let runtime = RuntimeEnv { object_store_registry: Arc::new(registry), ..RuntimeEnv::clone(environment) };
+        let runtime = RuntimeEnv { object_store_registry: Arc::new(registry), ..environment };
         Arc::new(TaskContext::from(state).with_runtime(Arc::new(runtime)))
     }
 

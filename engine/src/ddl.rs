@@ -9,7 +9,7 @@ mod table;
 mod view;
 
 pub(crate) use derived::{create_derived, pin_derived};
-pub(crate) use drop::drop;
+pub(crate) use drop::{check_kind, drop};
 pub(crate) use function::{create_function, drop_function};
 pub(crate) use rename::{rename, set_schema};
 pub(crate) use schema::{create_schema, drop_schema};
@@ -48,7 +48,7 @@ pub(crate) fn normal(ident: &Ident, config: &ConfigOptions) -> String {
 }
 
 /// Refuses names in schemas that are not the user's.
-fn check_schema(schema: &str) -> Result<()> {
+pub(crate) fn check_schema(schema: &str) -> Result<()> {
     match schema == system::SCHEMA || schema == "information_schema" {
         true => Err(EngineError::new(ErrorKind::Sql, format!("schema \"{schema}\" is not for users to change"))),
         false => Ok(()),

@@ -8,11 +8,11 @@ use std::sync::Arc;
 use arrow::datatypes::{Schema, SchemaRef};
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::sql::parser::Statement as DFStatement;
-use nectarine_planner::sql::Statement;
+use nectarine_planner::sql::{AccessStatement, Statement};
 use sqlparser::ast;
 
 use crate::session::{Opened, Session};
-use crate::{Result, command, parameters, pins, provenance, reuse, show};
+use crate::{Result, access, command, parameters, pins, provenance, reuse, show};
 
 /// What is known of a statement before it runs.
 #[derive(Clone, Debug)]
@@ -60,6 +60,7 @@ pub(crate) async fn describe(session: &Session, opened: Opened) -> Result<Descri
         Statement::Purge(_) => Described::rows(provenance::purge_schema()),
         Statement::Verify(_) => Described::rows(provenance::verify_schema()),
         Statement::Pin(_) | Statement::Unpin(_) => Described::rows(pins::schema()),
+        Statement::Access(AccessStatement::CreateToken { .. }) => Described::rows(access::token_schema()),
         Statement::CopyFrom(_)
         | Statement::CreateView(_)
         | Statement::CreateDerived(_)

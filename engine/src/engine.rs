@@ -30,6 +30,7 @@ use crate::session::Session;
 use crate::settings::{NectarineExtension, NectarineOptions, SPILL_FILE_BYTES, Settings, parse_size};
 use crate::shielded::Shielded;
 use crate::stores::StoreRegistry;
+use crate::trace::Tracer;
 use crate::{EngineError, ErrorKind, Result, machine, sweep};
 
 /// Consumers that an out-of-memory error names.
@@ -107,6 +108,7 @@ impl Engine {
     pub async fn shutdown(&self) {
         self.shared.reuse.flush().await;
         self.shared.log.flush().await;
+        self.shared.log.flush_traces().await;
         self.shared.store.close().await;
         self.shared.home.clear();
     }
@@ -201,11 +203,11 @@ impl EngineBuilder {
         let template = builder.build();
 
         let tracker = ExtentTracker::new(Arc::clone(&store), object_stores.clone(), Arc::new(SystemClock));
-        let log =
-            QueryLog::start(Arc::clone(&store), options(template.config_options()).query_log_keep, &home.process());
+        let ours = options(template.config_options());
+        let tracer = Tracer::start(&ours.trace_endpoint)?;
+        let log = QueryLog::start(Arc::clone(&store), ours.query_log_keep, &home.process(), tracer);
         sweep::spawn(home.tables(), Arc::clone(&store));
         let catalog = CatalogCache::new(Arc::clone(&store), home.tables());
-        let ours = options(template.config_options());
         let clock = self.clock.unwrap_or_else(|| Arc::new(SystemClock));
         let reuse = Reuse::open(&home, Arc::clone(&store), object_stores.clone(), &ours, clock).await?;
         let reuse = Reuse { cost_min: self.cost_min, ..reuse };

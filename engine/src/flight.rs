@@ -4,7 +4,9 @@
 //!   server      listens, and stops
 //!   tls         certificates
 //!   connection  what is known of the other side of a socket
+//!   door        who asks is seen before what he asks is read
 //!   gate        who asks
+//!   login       what clients get for their passwords
 //!   guard       stands before every call; panics of ours end a call, not the server
 //!   service     the calls of Flight SQL
 //!   client      one client: its session
@@ -31,11 +33,13 @@
 mod admission;
 mod client;
 mod connection;
+mod door;
 mod gate;
 mod guard;
 mod handles;
 mod info;
 mod ingest;
+mod login;
 mod metadata;
 mod options;
 mod remote;
@@ -50,7 +54,7 @@ mod types;
 mod values;
 mod wire;
 
-pub use self::remote::RemoteSession;
+pub use self::remote::{Login, RemoteSession};
 pub(crate) use self::server::Load;
 pub use self::server::{FlightOptions, FlightServer};
 pub use self::tls::TlsOptions;

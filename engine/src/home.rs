@@ -5,6 +5,7 @@
 //!   tables/        extents of managed tables, one folder a table
 //!   derived/       derived datasets
 //!   tmp/<process>/ spills and unfinished extents of one running process, its `lock` is held while it lives
+//!   server.key     seals the logins of servers; nobody else may read it
 //!   id             names this home in a store that it shares with others; made when it is first needed
 //!   lock           held for the moment in which a process enters, or looks for those that died
 //!   nectarine.toml settings, if the user wrote any
@@ -120,6 +121,29 @@ impl Home {
             Ok(id) => Ok(id.as_simple().to_string()),
             Err(error) => Err(fault("read", &path, io::Error::new(io::ErrorKind::InvalidData, error))),
         }
+    }
+
+    /// A secret that all processes on this home share and nobody else knows.
+    pub(crate) fn key(&self) -> Result<[u8; 32]> {
+        let path = self.root.join("server.key");
+        // The whole key or none: another process may look at the same time.
+        let new = self.process.join("server.key");
+        let luck = [uuid::Uuid::new_v4(), uuid::Uuid::new_v4(), uuid::Uuid::new_v4()];
+        let key = blake3::hash(&luck.iter().flat_map(|part| *part.as_bytes()).collect::<Vec<u8>>());
+        let mut options = File::options();
+        options.write(true).create_new(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let _ = fs::remove_file(&new);
+        let mut file = options.open(&new).map_err(|error| fault("create", &new, error))?;
+        io::Write::write_all(&mut file, key.to_hex().as_bytes()).map_err(|error| fault("create", &new, error))?;
+        match fs::hard_link(&new, &path) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(fault("create", &path, error)),
+            _ => drop(fs::remove_file(&new)),
+        }
+        let text = fs::read_to_string(&path).map_err(|error| fault("read", &path, error))?;
+        let damaged = |error| fault("read", &path, io::Error::new(io::ErrorKind::InvalidData, error));
+        blake3::Hash::from_hex(text.trim()).map(|hash| *hash.as_bytes()).map_err(damaged)
     }
 
     pub(crate) fn tables(&self) -> PathBuf {

@@ -14,9 +14,14 @@ use std::sync::{Mutex, PoisonError};
 /// Of so many parts of the memory, one is kept from operators that can spill.
 const KEPT_PART: usize = 5;
 
+/// How the memory of one statement is called where it is not enough.
+pub(crate) const OF_QUERY: &str = "query";
+
 /// A bound on memory: see this module.
 #[derive(Debug)]
 pub(crate) struct SharedMemory {
+    /// What it is the memory of, in errors.
+    name: &'static str,
     limit: usize,
     held: Mutex<Held>,
 }
@@ -30,8 +35,14 @@ struct Held {
 }
 
 impl SharedMemory {
+    /// For all statements.
     pub(crate) fn new(limit: usize) -> Self {
-        Self { limit, held: Mutex::default() }
+        Self { name: "shared", limit, held: Mutex::default() }
+    }
+
+    /// For one statement.
+    pub(crate) fn of_query(limit: usize) -> Self {
+        Self { name: OF_QUERY, ..Self::new(limit) }
     }
 
     fn held(&self) -> std::sync::MutexGuard<'_, Held> {
@@ -53,7 +64,7 @@ impl SharedMemory {
 
 impl MemoryPool for SharedMemory {
     fn name(&self) -> &str {
-        "shared"
+        self.name
     }
 
     fn register(&self, consumer: &MemoryConsumer) {

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!   INSERT INTO t VALUES ($1, $2)   and 1,000 rows of values   -->   one INSERT of 1,000 rows
+//!   INSERT INTO t SELECT .. $1      and 3 rows of values       -->   one INSERT of three queries
 //!   SELECT .. WHERE a = $1          and one row of values      -->   the query with literals
 //! ```
 //!
@@ -27,6 +28,9 @@ use crate::{EngineError, ErrorKind, Result};
 
 /// What values are called where many rows of them are inserted at once.
 const TABLE: &str = "parameters";
+
+/// Queries that one `INSERT` is made of at the most: each is a branch of its plan.
+const QUERIES_MAX: usize = 100;
 
 /// A placeholder, with its type if that is known.
 type Placeholders = Vec<(String, Option<DataType>)>;
@@ -61,13 +65,14 @@ pub(crate) fn bind(plan: LogicalPlan, values: &RecordBatch, row: usize) -> Resul
     Ok(plan.with_param_values(values)?)
 }
 
-/// `INSERT .. VALUES` with all rows of values at once; `None` for any other plan.
+/// `INSERT` with all rows of values at once, in one transaction; `None` for any other plan.
 pub(crate) fn bind_all(plan: &LogicalPlan, values: &RecordBatch) -> Result<Option<LogicalPlan>> {
     let LogicalPlan::Dml(dml) = plan else { return Ok(None) };
-    let (WriteOp::Insert(_), LogicalPlan::Projection(projection)) = (&dml.op, dml.input.as_ref()) else {
-        return Ok(None);
+    let WriteOp::Insert(_) = &dml.op else { return Ok(None) };
+    let LogicalPlan::Projection(projection) = dml.input.as_ref() else { return bind_each(plan, values).map(Some) };
+    let LogicalPlan::Values(Values { schema, values: rows }) = projection.input.as_ref() else {
+        return bind_each(plan, values).map(Some);
     };
-    let LogicalPlan::Values(Values { schema, values: rows }) = projection.input.as_ref() else { return Ok(None) };
     let placeholders = placeholders(plan)?;
     // In the order of the placeholders, so that they can be found by it.
     let columns = columns(&placeholders, values)?.into_iter().zip(&placeholders);
@@ -106,6 +111,33 @@ pub(crate) fn bind_all(plan: &LogicalPlan, values: &RecordBatch) -> Result<Optio
     let input = Arc::new(LogicalPlan::Projection(input));
     let dml = DmlStatement::new(dml.table_name.clone(), Arc::clone(&dml.target), dml.op.clone(), input);
     Ok(Some(LogicalPlan::Dml(dml)))
+}
+
+/// `INSERT .. SELECT` with the rows of one query for each row of values. All of them read the same snapshot.
+fn bind_each(plan: &LogicalPlan, values: &RecordBatch) -> Result<LogicalPlan> {
+    if values.num_rows() > QUERIES_MAX {
+        let message =
+            format!("INSERT .. SELECT takes {QUERIES_MAX} rows of parameters at a time, not {}", values.num_rows());
+        return Err(EngineError::new(ErrorKind::Unsupported, message)
+            .with_detail("they are inserted in one transaction, or not at all")
+            .with_hint("use INSERT .. VALUES, or put the parameters into a table and join with it"));
+    }
+    let mut all: Option<(DmlStatement, LogicalPlanBuilder)> = None;
+    for row in 0..values.num_rows() {
+        let LogicalPlan::Dml(dml) = bind(plan.clone(), values, row)? else {
+            return Err(EngineError::new(ErrorKind::Internal, "an INSERT with values is no INSERT"));
+        };
+        let rows = dml.input.as_ref().clone();
+        all = Some(match all {
+            None => (dml, LogicalPlanBuilder::from(rows)),
+            Some((first, before)) => (first, before.union(rows)?),
+        });
+    }
+    let Some((dml, rows)) = all else {
+        return Err(EngineError::new(ErrorKind::Internal, "no row of values was given"));
+    };
+    let input = Arc::new(rows.build()?);
+    Ok(LogicalPlan::Dml(DmlStatement::new(dml.table_name, dml.target, dml.op, input)))
 }
 
 /// The placeholders of a plan: `$1` to the highest number, or all names in alphabetical order.

@@ -22,6 +22,8 @@ struct State {
     phase: &'static str,
     plan: Option<Arc<dyn ExecutionPlan>>,
     totals: Totals,
+    /// What a server told, of a statement that runs there.
+    told: Option<ProgressSnapshot>,
 }
 
 /// What the scans of a plan will read.
@@ -59,13 +61,17 @@ pub struct ProgressSnapshot {
 impl Progress {
     /// A window on a statement that has not begun.
     pub fn new() -> Self {
-        let state = State { started: Instant::now(), phase: "planning", plan: None, totals: Totals::default() };
+        let state =
+            State { started: Instant::now(), phase: "planning", plan: None, totals: Totals::default(), told: None };
         Self { state: Arc::new(Mutex::new(state)) }
     }
 
     /// How far it is now.
     pub fn snapshot(&self) -> ProgressSnapshot {
         let state = self.state.lock();
+        if let Some(told) = &state.told {
+            return ProgressSnapshot { elapsed: state.started.elapsed(), ..told.clone() };
+        }
         let metrics = state.plan.as_ref().map(|plan| PlanMetrics::of(plan.as_ref())).unwrap_or_default();
         let Totals { files, pieces, bytes } = state.totals;
         let done = metrics.files_done.min(pieces);
@@ -88,6 +94,12 @@ impl Progress {
         state.started = Instant::now();
         state.phase = "planning";
         state.plan = None;
+        state.told = None;
+    }
+
+    /// How far it is elsewhere.
+    pub(crate) fn told(&self, now: ProgressSnapshot) {
+        self.state.lock().told = Some(now);
     }
 
     pub(crate) fn running(&self, plan: &Arc<dyn ExecutionPlan>) {
@@ -103,6 +115,7 @@ impl Progress {
         let mut state = self.state.lock();
         state.phase = "done";
         state.plan = None;
+        state.told = None;
     }
 }
 

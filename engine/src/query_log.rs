@@ -5,9 +5,12 @@
 
 use std::sync::Arc;
 
+use nectarine_catalog::QueryId;
 use nectarine_catalog::store::{MetadataStore, QueryRecord};
 use parking_lot::Mutex;
 use tokio::sync::{mpsc, oneshot};
+
+use crate::trace::{Trace, Tracer};
 
 /// Records written in one transaction at the most.
 const BATCH_MAX: usize = 256;
@@ -59,14 +62,20 @@ pub(crate) struct QueryLog {
     counts: Arc<Mutex<Counts>>,
     process: Arc<str>,
     sender: mpsc::Sender<Message>,
+    tracer: Option<Tracer>,
 }
 
 impl QueryLog {
     /// Starts the task that owns the log. Records carry the name of the process.
-    pub(crate) fn start(store: Arc<dyn MetadataStore>, keep: usize, process: &str) -> Self {
+    pub(crate) fn start(store: Arc<dyn MetadataStore>, keep: usize, process: &str, tracer: Option<Tracer>) -> Self {
         let (sender, receiver) = mpsc::channel(QUEUE_MAX);
         tokio::spawn(own(store, keep, receiver));
-        Self { counts: Arc::default(), process: Arc::from(process), sender }
+        Self { counts: Arc::default(), process: Arc::from(process), sender, tracer }
+    }
+
+    /// The trace of a statement, if somebody wants it.
+    pub(crate) fn trace(&self, query_id: QueryId) -> Option<Trace> {
+        self.tracer.as_ref().map(|tracer| Trace::start(tracer, query_id))
     }
 
     /// Adds or replaces a record, soon.
@@ -89,6 +98,13 @@ impl QueryLog {
         let (done, is_done) = oneshot::channel();
         if self.sender.send(Message::Flush(done)).await.is_ok() {
             let _ = is_done.await;
+        }
+    }
+
+    /// The same for traces.
+    pub(crate) async fn flush_traces(&self) {
+        if let Some(tracer) = &self.tracer {
+            tracer.flush().await;
         }
     }
 }

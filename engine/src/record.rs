@@ -14,6 +14,7 @@ use crate::managed::now_micros;
 use crate::metrics::PlanMetrics;
 use crate::query_log::QueryLog;
 use crate::redact::redact;
+use crate::trace::{Part, Told, Trace};
 use crate::{EngineError, Receipt};
 
 /// Where the log finds statements that ended: servers show them.
@@ -28,6 +29,7 @@ pub(crate) struct Record {
 struct Shared {
     log: QueryLog,
     started: Instant,
+    trace: Option<Trace>,
     state: Mutex<State>,
 }
 
@@ -35,10 +37,13 @@ struct State {
     record: QueryRecord,
     plan: Option<Arc<dyn ExecutionPlan>>,
     ended: bool,
+    /// The part of the trace that goes on.
+    planning: Option<Part>,
+    running: Option<Part>,
 }
 
 impl Record {
-    pub(crate) fn start(log: &QueryLog, query_id: QueryId, sql: &str, user_name: &str) -> Self {
+    pub(crate) fn start(log: &QueryLog, query_id: QueryId, sql: &str, user_name: &str, login: Option<&str>) -> Self {
         let record = QueryRecord {
             query_id,
             started_at: now_micros(),
@@ -57,11 +62,28 @@ impl Record {
             extents_total: None,
             extents_reused: None,
             process: None,
+            login: login.map(str::to_string),
             lookups: vec![],
         };
         log.write(record.clone());
-        let state = Mutex::new(State { record, plan: None, ended: false });
-        Self { shared: Arc::new(Shared { log: log.clone(), started: Instant::now(), state }) }
+        let trace = log.trace(query_id);
+        let planning = trace.as_ref().map(|trace| trace.part_from_start("plan"));
+        let state = Mutex::new(State { record, plan: None, ended: false, planning, running: None });
+        Self { shared: Arc::new(Shared { log: log.clone(), started: Instant::now(), trace, state }) }
+    }
+
+    /// A part of the statement for its trace, until what is returned is dropped.
+    pub(crate) fn part(&self, name: &'static str) -> Option<Part> {
+        let state = self.shared.state.lock();
+        match &state.planning {
+            Some(planning) => Some(planning.part(name)),
+            None => self.shared.trace.as_ref().map(|trace| trace.part(name)),
+        }
+    }
+
+    /// The answer was found without planning, and is about to be given.
+    pub(crate) fn found(&self) {
+        self.shared.runs(&mut self.shared.state.lock());
     }
 
     pub(crate) fn query_id(&self) -> QueryId {
@@ -73,6 +95,7 @@ impl Record {
         let mut state = self.shared.state.lock();
         state.record.planning_ms = Some(milliseconds(self.shared.started));
         state.plan = Some(Arc::clone(plan));
+        self.shared.runs(&mut state);
     }
 
     /// What the statement asked the view cache for; written down when it has ended.
@@ -100,11 +123,19 @@ impl Record {
 }
 
 impl Shared {
+    /// Planning has ended.
+    fn runs(&self, state: &mut State) {
+        if state.planning.take().is_some() {
+            state.running = self.trace.as_ref().map(|trace| trace.part("run"));
+        }
+    }
+
     fn end(&self, outcome: &str, error: Option<String>, rows: Option<u64>) {
         let mut state = self.state.lock();
         if std::mem::replace(&mut state.ended, true) {
             return;
         }
+        (state.planning, state.running) = (None, None);
         let metrics = state.plan.take().map(|plan| PlanMetrics::of(plan.as_ref()));
         let record = &mut state.record;
         record.state = outcome.to_string();
@@ -125,6 +156,16 @@ impl Shared {
             error = record.error,
             "statement"
         );
+        if let Some(trace) = &self.trace {
+            trace.end(&Told {
+                user: &record.user_name,
+                sql: &record.sql,
+                state: &record.state,
+                error: record.error.as_deref(),
+                reuse: record.reuse.as_deref(),
+                rows: record.rows_returned,
+            });
+        }
         self.log.write(record.clone());
     }
 }

@@ -27,6 +27,7 @@ use crate::progress::Progress;
 use crate::record::Record;
 use crate::reuse::{Keeping, Leader, Ran, Read, ReceiptSlot, Remembered, Reuse, Reused};
 use crate::statement::{Planning, StatementCatalog, wrap};
+use crate::trace::Part;
 
 /// What happens when the rows have ended.
 pub(crate) struct Ending {
@@ -210,7 +211,10 @@ impl Running {
         let afterwards = self.ending.afterwards();
         match later {
             None => afterwards.now(),
-            Some(keeping) => Box::pin(publish_later(keeping, afterwards, self.busy)).await,
+            Some(keeping) => {
+                let publishing = self.ending.record.part("publish");
+                Box::pin(publish_later(keeping, afterwards, self.busy, publishing)).await;
+            }
         }
         Ok(())
     }
@@ -225,7 +229,7 @@ impl Running {
 }
 
 /// Publishes in the background, if there is room. `busy` is what the statement took.
-async fn publish_later(keeping: Keeping, afterwards: Afterwards, busy: Duration) {
+async fn publish_later(keeping: Keeping, afterwards: Afterwards, busy: Duration, publishing: Option<Part>) {
     let (is_remote, background) = (keeping.takes_its_time(), afterwards.reuse.background.clone());
     // Who waits for this very answer need not wait for a store on another machine.
     if is_remote && let Some(leader) = &afterwards.leader {
@@ -234,6 +238,7 @@ async fn publish_later(keeping: Keeping, afterwards: Afterwards, busy: Duration)
     let work = async move {
         // Only a check has errors to tell.
         let _ = keeping.publish(busy).await;
+        drop(publishing);
         afterwards.now();
     };
     match is_remote {

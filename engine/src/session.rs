@@ -17,7 +17,7 @@ use datafusion::execution::context::SessionState;
 use datafusion::physical_plan::memory::MemoryStream;
 use datafusion::sql::parser::Statement as DFStatement;
 use futures::future::BoxFuture;
-use nectarine_catalog::{Fingerprint, QueryId, TableName};
+use nectarine_catalog::{Access, Fingerprint, QueryId, TableName};
 use nectarine_executor::exact_aggregates;
 use nectarine_planner::Streams;
 use nectarine_planner::reuse::{ExtentCounts, Found, Hit};
@@ -103,7 +103,11 @@ impl Session {
     /// which inserts them all at once.
     pub async fn execute_with(&self, sql: &str, values: Option<&RecordBatch>, progress: &Progress) -> Result<Answer> {
         progress.start();
-        let record = Record::start(&self.inner.shared.log, QueryId::new(), sql, &self.user_name());
+        let login = match &self.inner.who {
+            Who::Owner => None,
+            Who::User(name) => Some(name.as_ref()),
+        };
+        let record = Record::start(&self.inner.shared.log, QueryId::new(), sql, &self.user_name(), login);
         let deadline = Deadline::from_now(options(self.inner.state.read().config_options()).statement_timeout);
         // Boxed: the state machine of all statements together is too large for the stack of a caller, and its type for the
         // compiler of one.
@@ -157,6 +161,11 @@ impl Session {
             Who::Owner => options(self.inner.state.read().config_options()).user_name,
             Who::User(name) => name.to_string(),
         }
+    }
+
+    /// What is allowed to whom, as of a moment ago.
+    pub(crate) async fn access(&self) -> Result<Arc<Access>> {
+        Ok(Arc::clone(&self.inner.shared.catalog.recent_view().await?.access))
     }
 
     /// What may be done here, as of now.
@@ -311,6 +320,7 @@ impl Session {
         if !known.reads.iter().zip(&extents).all(|((_, digest), extents)| reuse::extents_digest(extents) == *digest) {
             return None;
         }
+        let looking = record.part("look-up");
         shared.reuse.refresh().await;
         let found = shared.reuse.cache.lookup(&known.root)?;
         let entry = known
@@ -362,6 +372,8 @@ impl Session {
             shared.reuse.programs.count(source, entry.program);
         }
         let stream = RecordedStream::wrap(Box::pin(stream), ending);
+        drop(looking);
+        record.found();
         Some(Answer::new(record.query_id(), AnswerKind::Rows, vec![], stream).with_receipt(receipt))
     }
 }

@@ -15,7 +15,7 @@ use datafusion::config::{ConfigEntry, ConfigExtension, ConfigOptions, ExtensionO
 
 use nectarine_planner::reuse::ReuseMode;
 
-use crate::{EngineError, ErrorKind, Result};
+use crate::{EngineError, ErrorKind, Result, machine, trace};
 
 extensions_options! {
     /// Nectarine's own settings. Doc comments are the user's manual.
@@ -24,6 +24,10 @@ extensions_options! {
         /// memory such as `70%`. More lets larger sorts, joins and aggregations run without spilling; too much lets the
         /// machine swap. Read when the home is opened.
         pub memory_limit: String, default = "70%".to_string()
+
+        /// Memory that one statement may use: a size, or a share of `nectarine.memory_limit`. One that needs more spills where it
+        /// can, and else fails alone. Users who are no administrators can only lower it.
+        pub query_memory: String, default = "100%".to_string()
 
         /// Disk space below the home that spills of this process may use: a size, or a share of what is free when the home
         /// is opened. A statement that needs more fails alone.
@@ -86,6 +90,10 @@ extensions_options! {
         /// Seconds after which a statement is ended with an error, whether it computes or its client does not read; 0 for never.
         pub statement_timeout: usize, default = 0
 
+        /// Where to send how long statements and their parts took: the address of a collector of OpenTelemetry that takes OTLP over
+        /// HTTP, such as `http://127.0.0.1:4318`; nothing for nowhere. Read when the home is opened.
+        pub trace_endpoint: String, default = String::new()
+
         /// Name under which statements of this session appear in `system.queries`.
         pub user_name: String, default = std::env::var("USER").unwrap_or_else(|_| "nectarine".to_string())
     }
@@ -126,7 +134,8 @@ impl ExtensionOptions for NectarineExtension {
 }
 
 /// Settings that are read once, when the home is opened.
-const AT_OPEN: [&str; 7] = [
+const AT_OPEN: [&str; 8] = [
+    "nectarine.trace_endpoint",
     "nectarine.memory_limit",
     "nectarine.spill_limit",
     "nectarine.cache.memory",
@@ -143,7 +152,7 @@ const AT_OPEN: [&str; 7] = [
 pub(crate) const SPILL_FILE_BYTES: &str = "datafusion.execution.max_spill_file_size_bytes";
 
 /// Environment variables that start like a setting and are none.
-const NOT_SETTINGS: [&str; 3] = ["NECTARINE_HOME", "NECTARINE_FAIL_POINT", "NECTARINE_PASSWORD"];
+const NOT_SETTINGS: [&str; 4] = ["NECTARINE_HOME", "NECTARINE_FAIL_POINT", "NECTARINE_PASSWORD", "NECTARINE_TOKEN"];
 
 /// What one setting is about, for the reference.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -317,7 +326,12 @@ pub(crate) fn check_settable(name: &str) -> Result<()> {
 pub(crate) fn check_value(name: &str, value: &str) -> Result<()> {
     match name {
         "nectarine.extent_bytes_max" | "nectarine.cache.entry_limit" => parse_size(name, value, u64::MAX).map(|_| ()),
+        "nectarine.query_memory" => match parse_size(name, value, u64::MAX)? {
+            0 => Err(EngineError::new(ErrorKind::Configuration, format!("{name} must be more than nothing"))),
+            _ => Ok(()),
+        },
         "nectarine.reuse" => reuse_mode(value).map(|_| ()),
+        "nectarine.trace_endpoint" if !value.trim().is_empty() => trace::check(value.trim()).map(drop),
         "nectarine.float_sums" => adds_exactly(value).map(|_| ()),
         SPILL_FILE_BYTES if value.parse::<u64>().is_ok_and(|bytes| bytes > 1) => {
             Err(EngineError::new(ErrorKind::Unsupported, format!("{SPILL_FILE_BYTES} is always 1"))
@@ -371,6 +385,16 @@ pub(crate) fn adds_exactly(text: &str) -> Result<bool> {
             Err(EngineError::new(ErrorKind::Configuration, message).with_hint("one of exact, fast"))
         }
     }
+}
+
+/// Bytes that one statement may use; `None` if that is all that there are.
+pub(crate) fn query_memory(options: &NectarineOptions) -> Result<Option<usize>> {
+    if options.query_memory == "100%" {
+        return Ok(None);
+    }
+    let all = parse_size("nectarine.memory_limit", &options.memory_limit, machine::memory_bytes())?;
+    let own = parse_size("nectarine.query_memory", &options.query_memory, all)?;
+    Ok((own < all).then_some(own as usize))
 }
 
 /// Reads `512MB`, `8GB`, `1GiB`, `70%` (of `whole`) or plain bytes.

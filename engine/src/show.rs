@@ -8,7 +8,7 @@ use arrow::record_batch::RecordBatch;
 use datafusion::config::ConfigOptions;
 use datafusion::physical_plan::memory::MemoryStream;
 use datafusion::sql::parser::Statement as DFStatement;
-use nectarine_catalog::{CatalogError, TableDef};
+use nectarine_catalog::{CatalogError, TableDef, TableKind};
 use nectarine_planner::sql::{self, ParseOptions, ShowCreate, Statement};
 use sqlparser::ast::{self, Ident, ObjectName};
 
@@ -28,7 +28,10 @@ pub(crate) async fn create(run: &StatementRun<'_>, show: ShowCreate) -> Result<A
         catalog.clone(),
         name.schema.clone(),
         name.name.clone(),
-        redact(&definition(table, run.state.config_options())),
+        redact(&match run.rights().sees_inside(table) {
+            true => definition(table, run.state.config_options()),
+            false => outside(table, run.state.config_options()),
+        }),
     ];
     let schema = schema();
     let arrays = values.into_iter().map(|value| Arc::new(StringArray::from(vec![value])) as _).collect();
@@ -49,6 +52,9 @@ pub(crate) fn schema() -> SchemaRef {
 async fn lost(run: &StatementRun<'_>, table: &TableDef) -> Result<Option<Notice>> {
     let (n_extents, files) = gone(run.catalog, table).await?;
     let Some(first) = files.first() else { return Ok(None) };
+    if !run.rights().is_admin() {
+        return Ok(None);
+    }
     let message = format!(
         "{} files that \"{}\" was made from are gone or changed (it has {n_extents} extents), the first of them \"{first}\"",
         files.len(),
@@ -59,6 +65,14 @@ async fn lost(run: &StatementRun<'_>, table: &TableDef) -> Result<Option<Notice>
     Ok(Some(Notice { message, hint: Some(hint) }))
 }
 
+/// The same for who may read the table and no more: where files of the server are is not his to know.
+fn outside(table: &TableDef, config: &ConfigOptions) -> String {
+    match table.kind {
+        TableKind::External(_) => columns(table),
+        _ => definition(table, config),
+    }
+}
+
 /// The statement that made it, or one that would.
 fn definition(table: &TableDef, config: &ConfigOptions) -> String {
     if let Some(text) = &table.definition {
@@ -67,6 +81,11 @@ fn definition(table: &TableDef, config: &ConfigOptions) -> String {
     if let Some((query, _)) = table.kind.as_view() {
         return format!("CREATE {} {} AS {query}", table.kind.word().to_ascii_uppercase(), table.name);
     }
+    columns(table)
+}
+
+/// Its columns as a statement.
+fn columns(table: &TableDef) -> String {
     let columns: Vec<String> =
         table.schema.fields().iter().map(|field| format!("{} {}", field.name(), field.data_type())).collect();
     format!("CREATE TABLE {} ({})", table.name, columns.join(", "))

@@ -423,7 +423,9 @@ impl Streams for StatementCatalog {
                             None => look(Arc::clone(&self.shared), Arc::new(table.clone())).await?,
                         }
                     }
-                    kind if kind.own_files().is_some() => self.shared.catalog.extents(table.id).await.map_err(wrap)?,
+                    kind if kind.own_files().is_some() => {
+                        self.shared.catalog.extents(table.id, self.stored.version).await.map_err(wrap)?
+                    }
                     kind => return plan_err!("{} \"{}\" has no extents", kind.word(), table.name),
                 };
                 let extents = match self.only.lock().get(&table.name) {

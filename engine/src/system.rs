@@ -7,6 +7,7 @@ mod dependencies;
 mod evictions;
 mod extents;
 mod functions;
+mod grants;
 mod lookups;
 mod pins;
 mod programs;
@@ -15,6 +16,8 @@ mod queries;
 mod settings;
 mod shadow_budgets;
 mod tables;
+mod tokens;
+mod users;
 
 use std::fmt;
 use std::sync::Arc;
@@ -42,6 +45,7 @@ enum Kind {
     Evictions,
     Extents,
     Functions,
+    Grants,
     Lookups,
     Pins,
     Programs,
@@ -50,14 +54,17 @@ enum Kind {
     Settings,
     ShadowBudgets,
     Tables,
+    Tokens,
+    Users,
 }
 
-const ALL: [(&str, Kind); 13] = [
+const ALL: [(&str, Kind); 16] = [
     ("cache_entries", Kind::CacheEntries),
     ("dependencies", Kind::Dependencies),
     ("evictions", Kind::Evictions),
     ("extents", Kind::Extents),
     ("functions", Kind::Functions),
+    ("grants", Kind::Grants),
     ("lookups", Kind::Lookups),
     ("pins", Kind::Pins),
     ("programs", Kind::Programs),
@@ -66,7 +73,12 @@ const ALL: [(&str, Kind); 13] = [
     ("settings", Kind::Settings),
     ("shadow_budgets", Kind::ShadowBudgets),
     ("tables", Kind::Tables),
+    ("tokens", Kind::Tokens),
+    ("users", Kind::Users),
 ];
+
+/// Tables that leave out what is not his to see.
+const OF_EVERYBODY: [&str; 7] = ["functions", "grants", "queries", "settings", "tables", "tokens", "users"];
 
 /// The schema as one statement sees it.
 #[derive(Debug)]
@@ -84,7 +96,7 @@ impl SystemSchema {
 /// Whether a table is there for somebody. What tells of other users' statements and data is for administrators; the
 /// others leave out what is not his.
 pub(crate) fn is_for(name: &str, rights: &Rights) -> bool {
-    rights.is_admin() || ["functions", "queries", "settings", "tables"].contains(&name)
+    rights.is_admin() || OF_EVERYBODY.contains(&name)
 }
 
 #[async_trait]
@@ -120,6 +132,7 @@ impl Kind {
             Self::Evictions => evictions::schema(),
             Self::Extents => extents::schema(),
             Self::Functions => functions::schema(),
+            Self::Grants => grants::schema(),
             Self::Lookups => lookups::schema(),
             Self::Pins => pins::schema(),
             Self::Programs => programs::schema(),
@@ -128,6 +141,8 @@ impl Kind {
             Self::Settings => settings::schema(),
             Self::ShadowBudgets => shadow_budgets::schema(),
             Self::Tables => tables::schema(),
+            Self::Tokens => tokens::schema(),
+            Self::Users => users::schema(),
         }
     }
 }
@@ -176,6 +191,7 @@ impl TableProvider for SystemTable {
             Kind::Evictions => evictions::rows(&self.catalog).await?,
             Kind::Extents => extents::rows(&self.catalog).await?,
             Kind::Functions => functions::rows(&self.catalog)?,
+            Kind::Grants => grants::rows(&self.catalog, &self.rights)?,
             Kind::Lookups => lookups::rows(&self.catalog).await?,
             Kind::Pins => pins::rows(&self.catalog).await?,
             Kind::Programs => programs::rows(&self.catalog).await?,
@@ -184,6 +200,8 @@ impl TableProvider for SystemTable {
             Kind::Settings => settings::rows(&self.catalog, state)?,
             Kind::ShadowBudgets => shadow_budgets::rows(&self.catalog).await?,
             Kind::Tables => tables::rows(&self.catalog, &self.rights).await?,
+            Kind::Tokens => tokens::rows(&self.rights)?,
+            Kind::Users => users::rows(&self.rights)?,
         };
         let schema = batch.schema();
         Ok(MemorySourceConfig::try_new_exec(&[vec![batch]], schema, projection.cloned())?)

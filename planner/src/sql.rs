@@ -24,7 +24,7 @@ mod split;
 mod statement;
 mod view;
 
-pub use access::{AccessStatement, AlterRole, CreateRole, DropRole, Rights};
+pub use access::{AccessStatement, AlterRole, CreateRole, DropRole, Owned, Rights, SetOwner};
 pub use append_only::append_only;
 pub use parse::{ParseOptions, parse};
 pub use position::{find_name, offset_of};

@@ -10,4 +10,7 @@ mod monitor;
 mod prepared;
 mod remote;
 mod statements;
+mod tokens;
+mod traces;
 mod users;
+mod watched;

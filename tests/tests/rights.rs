@@ -1,5 +1,8 @@
 //! Users see and do what they were given, whatever is in the cache (promise 7).
 
+mod leaks;
+mod owners;
+
 use nectarine_engine::Reused;
 use nectarine_tests::db::Db;
 
@@ -232,7 +235,8 @@ async fn roles_schemas_and_owners() {
     db.script(
         r#"
         DROP USER bob;
-        !! cannot drop "bob": it owns 1 table
+        !! cannot drop "bob": it owns 1 object
+        !! table zoo.bear
         REVOKE keepers FROM bob;
         "#,
     )
@@ -304,7 +308,9 @@ async fn what_users_see_and_may_not_do() {
         CREATE USER x PASSWORD 'long enough';
         !! permission denied to make users
         GRANT SELECT ON secret TO bob;
-        !! permission denied to change rights
+        !! permission denied for table "secret"
+        GRANT SELECT ON SCHEMA public TO bob;
+        !! permission denied to change rights on all tables of a schema
         ALTER USER bob ADMIN;
         !! permission denied
         ALTER USER eve PASSWORD 'long enough';

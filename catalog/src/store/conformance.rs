@@ -142,6 +142,7 @@ fn query(started_at: i64) -> QueryRecord {
         extents_total: Some(365),
         extents_reused: Some(364),
         process: Some("0198".to_owned()),
+        login: Some("bob".to_owned()),
         lookups: vec![],
     }
 }

@@ -16,14 +16,15 @@ use super::{
     GoneFile, KnownFile, LookupRecord, MetadataStore, QueryRecord, Versions, closed, no_such_schema, no_such_table,
     table_exists,
 };
+use crate::access::keeps_rights;
 use crate::cache::{
     AddedEntries, CacheChange, CacheChanges, CacheEntry, CacheLease, DataScope, DroppedEntries, EntryProvenance,
     EvictionNote, EvictionRecord, EvictionTotals, LookupCount, Pin, PinMoves, PinOutcome, PinSubject, ProgramRecord,
     ProgramRun, Publication, RelativeRecord, SpaceOutcome, SpaceRequest, StoredProgram, UseCount,
 };
 use crate::{
-    Access, AccessChange, CatalogError, Extent, Fingerprint, Function, QueryId, Result, Securable, TableDef, TableId,
-    TableName, named,
+    Access, AccessChange, CatalogError, Extent, Fingerprint, Function, Grant, QueryId, Result, Securable, TableDef,
+    TableId, TableName, named,
 };
 
 /// Metadata that lives as long as this value.
@@ -147,6 +148,7 @@ impl MetadataStore for MemoryStore {
         let dropped = state.remove_all(&ids);
         state.schemas.remove(name);
         state.access.grants.retain(|grant| grant.on != Securable::Schema(name.to_owned()));
+        state.access.schema_owners.remove(name);
         state.version += 1;
         Ok(dropped)
     }
@@ -178,9 +180,14 @@ impl MetadataStore for MemoryStore {
             named::may_replace(&tables, old, table.id)?;
         }
         named::stands(&tables, table)?;
-        // The same table in another form keeps its rights.
-        let on = Securable::Table(table.id);
-        let kept: Vec<_> = state.access.grants.iter().filter(|grant| grant.on == on).cloned().collect();
+        let kept: Vec<Grant> = match state.tables.get(&table.name).filter(|old| keeps_rights(old, table)) {
+            Some(old) => {
+                let is_on_old = |grant: &&Grant| grant.on == Securable::Table(old.id);
+                let grants = state.access.grants.iter().filter(is_on_old).cloned();
+                grants.map(|grant| Grant { on: Securable::Table(table.id), ..grant }).collect()
+            }
+            None => vec![],
+        };
         let replaced = state.remove(&table.name);
         state.access.grants.extend(kept);
         state.tables.insert(table.name.clone(), table.clone());
@@ -294,6 +301,10 @@ impl MetadataStore for MemoryStore {
         let mut state = self.state("change users and rights")?;
         let (tables, schemas) = (state.all_tables(), state.schemas.iter().cloned().collect::<Vec<_>>());
         state.access.apply(change, &tables, &schemas)?;
+        if let AccessChange::SetOwner { of, owner } = change {
+            let tables = state.tables.values_mut().filter(|table| of.contains(&Securable::Table(table.id)));
+            tables.for_each(|table| table.owner.clone_from(owner));
+        }
         state.version += 1;
         Ok(())
     }

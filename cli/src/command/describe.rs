@@ -155,6 +155,30 @@ impl Shell {
         self.list(&format!("{schemas} WHERE {condition} ORDER BY 1"), "schemas", pattern)
     }
 
+    pub(super) fn list_users(&mut self, pattern: Option<&str>) -> Result<()> {
+        let condition =
+            pattern.map_or_else(|| "true".to_owned(), |pattern| Name::parse(pattern).name_condition("name"));
+        let sql = format!(
+            "SELECT name, kind, CASE WHEN is_admin THEN 'administrator' ELSE '' END AS rights, member_of \
+             FROM system.users WHERE {condition} ORDER BY 1"
+        );
+        self.list(&sql, "users and roles", pattern)
+    }
+
+    pub(super) fn list_rights(&mut self, pattern: Option<&str>) -> Result<()> {
+        let condition = pattern.map_or_else(
+            || "true".to_owned(),
+            |pattern| Name::parse(pattern).condition("object_schema", "coalesce(object_name, object_schema)"),
+        );
+        // A line for each who has any, as in psql.
+        let sql = format!(
+            "SELECT object_schema AS \"schema\", object_name AS \"name\", object_kind AS \"type\", owner, grantee, \
+             string_agg(privilege, ', ' ORDER BY privilege) AS rights \
+             FROM system.grants WHERE {condition} GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2 NULLS FIRST, 5"
+        );
+        self.list(&sql, "rights", pattern)
+    }
+
     pub(super) fn list_catalogs(&mut self) -> Result<()> {
         self.list(
             "SELECT DISTINCT catalog_name AS \"catalog\" FROM information_schema.schemata ORDER BY 1",

@@ -55,9 +55,27 @@ pub(crate) const STATEMENTS: &[(&str, &str)] = &[
     ("DROP DERIVED TABLE", "DROP DERIVED TABLE [IF EXISTS] name, .. [CASCADE | RESTRICT]"),
     ("DROP SCHEMA", "DROP SCHEMA [IF EXISTS] name [CASCADE]"),
     ("DROP FUNCTION", "DROP FUNCTION [IF EXISTS] name [CASCADE | RESTRICT]"),
-    ("ALTER TABLE", "ALTER TABLE name RENAME TO new_name"),
+    ("ALTER TABLE", "ALTER TABLE name RENAME TO new_name | SET SCHEMA schema | OWNER TO user"),
+    ("ALTER SCHEMA", "ALTER SCHEMA name OWNER TO user"),
     ("ALTER MATERIALIZED VIEW", "ALTER MATERIALIZED VIEW name RENAME TO new_name"),
     ("ALTER DERIVED TABLE", "ALTER DERIVED TABLE name RENAME TO new_name | SET PINNED"),
+    ("CREATE USER", "CREATE USER [IF NOT EXISTS] name [PASSWORD 'text'] [ADMIN]"),
+    ("CREATE ROLE", "CREATE ROLE [IF NOT EXISTS] name [ADMIN]"),
+    ("ALTER USER", "ALTER USER name [PASSWORD 'text'] [ADMIN | NOADMIN]"),
+    ("DROP USER", "DROP USER [IF EXISTS] name"),
+    (
+        "GRANT",
+        "GRANT SELECT, INSERT, .. | ALL ON [TABLE] name, .. TO user, ..\n\
+         GRANT SELECT, INSERT, CREATE, .. | ALL ON SCHEMA name, .. TO user, ..\n\
+         GRANT role, .. TO user, ..",
+    ),
+    (
+        "REVOKE",
+        "REVOKE right, .. | ALL ON [TABLE] name, .. | SCHEMA name, .. FROM user, ..\nREVOKE role, .. FROM user, ..",
+    ),
+    ("REASSIGN OWNED", "REASSIGN OWNED BY user, .. TO user"),
+    ("CREATE TOKEN", "CREATE TOKEN name FOR user [VALID UNTIL 'time']\nWhat a service logs in with. It is told once."),
+    ("DROP TOKEN", "DROP TOKEN [IF EXISTS] name FOR user"),
     (
         "PIN",
         "PIN query | ENTRY 'fingerprint' | MATERIALIZED VIEW name\n\

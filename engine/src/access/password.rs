@@ -7,6 +7,9 @@ use argon2::password_hash::{PasswordHash, PasswordHasher, PasswordVerifier, Salt
 
 use crate::{EngineError, ErrorKind, Result};
 
+/// In place of a hash: of users whom no password lets in.
+pub(crate) const NO_PASSWORD: &str = "!";
+
 /// Shorter ones are refused.
 const CHARACTERS_MIN: usize = 8;
 /// Longer ones would be work for nothing.

@@ -1,16 +1,17 @@
 //! `CREATE USER`, `CREATE ROLE`, `ALTER USER`, `DROP USER`, `GRANT`, `REVOKE`.
 //!
-//! For administrators; everybody may change his own password.
+//! For administrators; everybody may change his own password, and who owns something gives others rights on it. Rights on all tables
+//! of a schema, whoever made them, are for administrators.
 
-use nectarine_catalog::{AccessChange, CatalogError, Grant, Privilege, Role, Securable};
+use nectarine_catalog::{Access, AccessChange, CatalogError, Grant, Privilege, Role, Securable, TableDef};
 use nectarine_planner::sql::{AccessStatement, AlterRole, CreateRole, DropRole, Rights as Given};
 use sqlparser::ast::Ident;
 
-use super::hashed;
+use super::{NO_PASSWORD, hashed, owner, token};
 use crate::command::StatementRun;
 use crate::ddl::{normal, reference};
 use crate::managed::now_micros;
-use crate::{Answer, EngineError, ErrorKind, Result};
+use crate::{Answer, EngineError, ErrorKind, Notice, Result};
 
 /// The user that a server makes who finds none.
 pub(crate) const FIRST_USER: &str = "admin";
@@ -26,23 +27,25 @@ pub(crate) async fn run(run: &StatementRun<'_>, statement: AccessStatement) -> R
             run.rights().check_admin("drop users")?;
             drop_role(run, drop).await
         }
-        AccessStatement::Rights { rights, names, is_given } => {
-            // Who made a table could give rights on it; until somebody asks, that is for administrators.
-            run.rights().check_admin("change rights")?;
-            change_rights(run, rights, &names, is_given).await
+        AccessStatement::Rights { rights, names, is_given } => change_rights(run, rights, &names, is_given).await,
+        AccessStatement::SetOwner(set) => owner::set(run, set).await,
+        AccessStatement::Reassign { from, to } => owner::reassign(run, &from, &to).await,
+        AccessStatement::CreateToken { name, user, valid_until } => {
+            token::create(run, &name, &user, valid_until.as_deref()).await
         }
+        AccessStatement::DropToken { name, user, if_exists } => token::drop(run, &name, &user, if_exists).await,
     }
 }
 
 async fn create_role(run: &StatementRun<'_>, create: CreateRole) -> Result<Answer> {
     let name = role_name(run, &create.name)?;
-    let tag = if create.password.is_some() { "CREATE USER" } else { "CREATE ROLE" };
+    let tag = if create.is_user { "CREATE USER" } else { "CREATE ROLE" };
     if run.catalog.view.access.roles.contains_key(&name) && create.if_not_exists {
         return Ok(run.noticed(tag, format!("\"{name}\" already exists, skipping")));
     }
     let password = match &create.password {
         Some(password) => Some(hashed(password).await?),
-        None => None,
+        None => create.is_user.then(|| NO_PASSWORD.to_string()),
     };
     let role = Role { name, password, is_admin: create.is_admin, created_at: now_micros() };
     change(run, AccessChange::Create(role)).await?;
@@ -87,6 +90,7 @@ async fn change_rights(run: &StatementRun<'_>, given: Given, names: &[Ident], is
     let config = run.state.config_options();
     let (words, things) = match given {
         Given::Roles(roles) => {
+            run.rights().check_admin("put users into roles")?;
             for role in &roles {
                 for member in &names {
                     let (role, member) = (role_name(run, role)?, member.clone());
@@ -107,15 +111,24 @@ async fn change_rights(run: &StatementRun<'_>, given: Given, names: &[Ident], is
             for table in &tables {
                 let name = run.table_name(&reference(table, config)?)?;
                 match run.catalog.view.tables.get(&name) {
-                    Some(table) => things.push(Securable::Table(table.id)),
+                    Some(table) => {
+                        run.rights().check_owns(table)?;
+                        things.push(Securable::Table(table.id));
+                    }
                     None => return Err(CatalogError::TableNotFound { name }.into()),
                 }
             }
             (privileges(&words, &[Privilege::Select, Privilege::Insert])?, things)
         }
         Given::OnSchemas(words, schemas) => {
-            let things = schemas.iter().map(|schema| Securable::Schema(normal(schema, config))).collect();
-            (privileges(&words, &Privilege::ALL)?, things)
+            let schemas: Vec<String> = schemas.iter().map(|schema| normal(schema, config)).collect();
+            let privileges = privileges(&words, &Privilege::ALL)?;
+            match privileges == [Privilege::Create] {
+                true => schemas.iter().try_for_each(|schema| run.rights().check_owns_schema(schema))?,
+                // Its tables may be others'.
+                false => run.rights().check_admin("change rights on all tables of a schema")?,
+            }
+            (privileges, schemas.into_iter().map(Securable::Schema).collect())
         }
     };
     let mut grants = vec![];
@@ -125,15 +138,51 @@ async fn change_rights(run: &StatementRun<'_>, given: Given, names: &[Ident], is
             grants.extend(things.iter().map(grant));
         }
     }
-    change(
-        run,
-        match is_given {
-            true => AccessChange::Grant(grants),
-            false => AccessChange::Revoke(grants),
-        },
-    )
-    .await?;
-    Ok(run.command(tag))
+    if is_given {
+        change(run, AccessChange::Grant(grants)).await?;
+        return Ok(run.command(tag));
+    }
+    change(run, AccessChange::Revoke(grants.clone())).await?;
+    Ok(run.noticed_all(tag, left_over(run, &grants).await?))
+}
+
+/// Tells who still has a right that was taken from him, and where from: through a role, or through the schema.
+async fn left_over(run: &StatementRun<'_>, taken: &[Grant]) -> Result<Vec<Notice>> {
+    let view = run.catalog.shared.catalog.view().await?;
+    let mut notices = vec![];
+    for Grant { grantee, privilege, on } in taken {
+        let Securable::Table(id) = on else { continue };
+        let Some(table) = view.tables.values().find(|table| table.id == *id) else { continue };
+        if !view.access.may(grantee, *privilege, table) {
+            continue;
+        }
+        let message = format!("\"{grantee}\" still has {} on \"{}\"", privilege.word(), table.name.name);
+        let ways = ways(&view.access, grantee, *privilege, table);
+        notices.push(Notice { message: format!("{message}: {}", ways.join(", ")), hint: None });
+    }
+    Ok(notices)
+}
+
+/// Where somebody's right on a table comes from.
+fn ways(access: &Access, name: &str, privilege: Privilege, table: &TableDef) -> Vec<String> {
+    let mut ways = vec![];
+    for role in access.roles_of(name) {
+        let who = if role == name { String::new() } else { format!("as a member of \"{role}\" ") };
+        let has = |on: Securable| access.grants.contains(&Grant { grantee: role.to_string(), privilege, on });
+        if access.roles.get(role).is_some_and(|role| role.is_admin) {
+            ways.push(format!("{who}it is an administrator"));
+        }
+        if table.owner.as_deref() == Some(role) {
+            ways.push(format!("{who}it owns it"));
+        }
+        if has(Securable::Table(table.id)) {
+            ways.push(format!("{who}it was granted"));
+        }
+        if has(Securable::Schema(table.name.schema.clone())) {
+            ways.push(format!("{who}it was granted on schema \"{}\"", table.name.schema));
+        }
+    }
+    ways
 }
 
 /// The rights of these names; all of them if none is named.
@@ -151,7 +200,7 @@ fn privileges(words: &[String], all: &[Privilege]) -> Result<Vec<Privilege>> {
     words.iter().map(known).collect()
 }
 
-fn role_name(run: &StatementRun<'_>, name: &Ident) -> Result<String> {
+pub(super) fn role_name(run: &StatementRun<'_>, name: &Ident) -> Result<String> {
     let name = normal(name, run.state.config_options());
     // Basic authentication ends the name at the first colon.
     match name.is_empty() || name.contains(':') || name.chars().any(char::is_control) {
@@ -161,6 +210,9 @@ fn role_name(run: &StatementRun<'_>, name: &Ident) -> Result<String> {
     }
 }
 
-async fn change(run: &StatementRun<'_>, change: AccessChange) -> Result<()> {
-    Ok(run.catalog.shared.store.change_access(&change).await?)
+pub(super) async fn change(run: &StatementRun<'_>, change: AccessChange) -> Result<()> {
+    let changed = run.catalog.shared.store.change_access(&change).await;
+    // Who logged out must not come in by what was seen before.
+    run.catalog.shared.catalog.forget_recent();
+    Ok(changed?)
 }

@@ -35,6 +35,7 @@ pub(crate) async fn create_derived(run: &StatementRun<'_>, create: CreateDerived
             .with_hint("choose another name"));
     }
     let (derived, extents) = freeze(run, text, &plan).await?;
+    let owner = run.owner(&name);
     let mut new = TableDef {
         id: TableId::new(),
         name,
@@ -45,7 +46,7 @@ pub(crate) async fn create_derived(run: &StatementRun<'_>, create: CreateDerived
         unique_keys: vec![],
         definition: Some(run.text.trim().trim_end_matches(';').to_string()),
         created_at: now_micros(),
-        owner: run.owner(),
+        owner,
     };
     let thawed = Box::pin(thaw(run.catalog, &Arc::new(new.clone()), &derived, &extents)).await?;
     table::unique_names(&thawed.schema())?;

@@ -72,7 +72,7 @@ pub(super) fn cascaded(table: &TableDef) -> Notice {
 }
 
 /// Fails if what was found is not what the statement calls it.
-pub(super) fn check_kind(verb: &str, relation: Relation, found: &TableDef) -> Result<()> {
+pub(crate) fn check_kind(verb: &str, relation: Relation, found: &TableDef) -> Result<()> {
     let fits = match relation {
         // A derived table is a table.
         Relation::Table => found.kind.as_view().is_none(),

@@ -30,7 +30,6 @@ pub(crate) async fn create_schema(run: &StatementRun<'_>, create: CreateCatalogS
 
 pub(crate) async fn drop_schema(run: &StatementRun<'_>, drop: DropCatalogSchema) -> Result<Answer> {
     let tag = "DROP SCHEMA";
-    run.rights().check_admin("drop schemas")?;
     let name = match &drop.name {
         SchemaReference::Bare { schema } => schema.to_string(),
         SchemaReference::Full { schema, .. } => schema.to_string(),
@@ -41,6 +40,11 @@ pub(crate) async fn drop_schema(run: &StatementRun<'_>, drop: DropCatalogSchema)
             true => Ok(run.noticed(tag, format!("schema \"{name}\" does not exist, skipping"))),
             false => Err(CatalogError::NotFound { what: "schema", name }.into()),
         };
+    }
+    run.rights().check_owns_schema(&name)?;
+    if drop.cascade {
+        // What goes as well may be other users'.
+        run.rights().check_admin("drop what others made")?;
     }
     if name == "public" {
         return Err(EngineError::new(ErrorKind::Sql, "schema \"public\" cannot be dropped"));

@@ -17,6 +17,7 @@ use super::check_schema;
 use crate::command::StatementRun;
 use crate::external;
 use crate::managed::{self, CreateCommit, now_micros};
+use crate::query_memory::task_context;
 use crate::reuse::StatementReuse;
 use crate::statement::coalesced;
 use crate::{Answer, EngineError, ErrorKind, Result, sweep};
@@ -52,6 +53,7 @@ pub(crate) async fn create_table(run: &StatementRun<'_>, create: CreateMemoryTab
     let keys = |wanted: fn(&Constraint) -> Option<&Vec<usize>>| {
         create.constraints.iter().filter_map(wanted).cloned().collect()
     };
+    let owner = run.owner(&name);
     let table = Arc::new(TableDef {
         id: TableId::new(),
         name,
@@ -62,7 +64,7 @@ pub(crate) async fn create_table(run: &StatementRun<'_>, create: CreateMemoryTab
         unique_keys: keys(external::unique_key),
         definition: Some(run.text.trim().trim_end_matches(';').to_string()),
         created_at: now_micros(),
-        owner: run.owner(),
+        owner,
     });
 
     let commit = Arc::new(CreateCommit {
@@ -107,7 +109,7 @@ async fn write(
     let plan = Arc::new(DataSinkExec::new(coalesced(rows), Arc::new(sink), None)) as _;
     run.record.planned(&plan);
     run.progress.running(&plan);
-    let stream = execute_stream(plan, run.state.task_ctx())?;
+    let stream = execute_stream(plan, task_context(run.state))?;
     datafusion::physical_plan::common::collect(stream).await?;
     Ok(())
 }
@@ -126,7 +128,7 @@ pub(crate) async fn create_external_table(run: &StatementRun<'_>, create: Create
     let mut table = external::describe(&run.catalog.shared, run.state, name, &create).await?;
     unique_names(&table.schema)?;
     table.definition = Some(run.text.trim().trim_end_matches(';').to_string());
-    table.owner = run.owner();
+    table.owner = run.owner(&table.name);
     let replaced = run.catalog.shared.store.create_table(&table, &[], create.or_replace).await?;
     forget_replaced(run, replaced);
     Ok(created(run, tag, &table))

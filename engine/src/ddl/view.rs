@@ -55,6 +55,7 @@ pub(crate) async fn create_view(run: &StatementRun<'_>, create: CreateView) -> R
             (kind, warmed)
         }
     };
+    let owner = run.owner(&name);
     let table = TableDef {
         id: TableId::new(),
         name,
@@ -65,7 +66,7 @@ pub(crate) async fn create_view(run: &StatementRun<'_>, create: CreateView) -> R
         unique_keys: vec![],
         definition: Some(run.text.trim().trim_end_matches(';').to_string()),
         created_at: now_micros(),
-        owner: run.owner(),
+        owner,
     };
     run.catalog.shared.store.create_table(&table, &[], create.or_replace).await?;
     Ok(match warmed {

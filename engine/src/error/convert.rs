@@ -20,6 +20,7 @@ use tokio::task::JoinError;
 use super::suggest::{did_you_mean, nearest};
 use super::words::{Words, plain, plain_io, server_words, words};
 use super::{About, EngineError, ErrorKind};
+use crate::memory::OF_QUERY;
 
 /// What to do about files that change.
 const AGAIN: &str = "run the statement again";
@@ -324,6 +325,11 @@ fn resources(text: &str) -> EngineError {
     match asked {
         Some(asked) => {
             let asked = plain(asked.trim_start_matches("Error: "));
+            if asked.contains(&format!("{OF_QUERY}(pool_size")) {
+                error.0.message = "the statement needs more memory than nectarine.query_memory gives it".to_owned();
+                error.0.detail = Some(asked);
+                return error.with_hint("raise it if you may (SET nectarine.query_memory = ..), lower datafusion.execution.target_partitions, or ask for less");
+            }
             error.0.message = "not enough memory to finish the statement".to_owned();
             error.0.detail = Some(match text.split_once("as:\n").and_then(|(_, rest)| rest.rsplit_once("\nError: ")) {
                 Some((consumers, _)) => format!("{asked}\nlargest consumers:\n{consumers}"),
@@ -537,8 +543,15 @@ fn catalog(error: &CatalogError) -> EngineError {
         CatalogError::SchemaNotEmpty { .. } => {
             EngineError::new(ErrorKind::Sql, text).with_hint("DROP SCHEMA .. CASCADE drops what is in it")
         }
-        CatalogError::OwnsTables { .. } => {
-            EngineError::new(ErrorKind::Sql, text).with_hint("drop what it owns first; system.tables lists it")
+        CatalogError::OwnsThings { name, owned } => {
+            const LISTED_MAX: usize = 20;
+            let mut detail = owned.iter().take(LISTED_MAX).cloned().collect::<Vec<_>>().join(", ");
+            if owned.len() > LISTED_MAX {
+                detail.push_str(", ..");
+            }
+            EngineError::new(ErrorKind::Sql, text)
+                .with_detail(detail)
+                .with_hint(format!("REASSIGN OWNED BY {name} TO .. gives all of it to somebody else"))
         }
         CatalogError::RoleInItself { .. } => EngineError::new(ErrorKind::Sql, text),
         CatalogError::HasDependants { attempted, dependants, .. } => {

@@ -5,9 +5,10 @@
 //! ```
 //!
 //! Keeps true   a permit is held while something is computed, not while its client reads: who reads slowly keeps nobody waiting.
-//!              One who waits and goes away leaves his place.
+//!              One who waits and goes away leaves his place. Nobody computes more at a time than one user may, also where places are
+//!              free. Who finds the queue full is told so at once.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,13 +19,22 @@ use tonic::Status;
 use super::client::{Client, ClientKey};
 use crate::access::Who;
 
-/// Statements that may wait.
-const WAITING_MAX: usize = 10_000;
 /// How long one waits before he is told that the server is busy.
 const PATIENCE: Duration = Duration::from_secs(120);
 
+/// How many at a time.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    /// Statements that compute.
+    pub(super) running: usize,
+    /// Those of one user among them.
+    pub(super) running_per_user: usize,
+    /// Statements that wait.
+    pub(super) waiting: usize,
+}
+
 /// With whom one takes turns: users, or the connections of those who have no names.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Party {
     User(Arc<str>),
     Client(ClientKey),
@@ -40,18 +50,51 @@ impl Party {
 }
 
 pub(super) struct Admission {
-    n_max: usize,
+    limits: Limits,
     state: Mutex<State>,
 }
 
 #[derive(Default)]
 struct State {
     n_running: usize,
+    /// Of each who has any.
+    running: HashMap<Party, usize>,
     /// Whose turn is next comes first.
     waiting: VecDeque<(Party, VecDeque<oneshot::Sender<Permit>>)>,
 }
 
 impl State {
+    fn runs(&self, party: &Party) -> usize {
+        self.running.get(party).copied().unwrap_or(0)
+    }
+
+    fn begin(&mut self, party: &Party) {
+        self.n_running += 1;
+        *self.running.entry(party.clone()).or_default() += 1;
+    }
+
+    fn end(&mut self, party: &Party) {
+        self.n_running -= 1;
+        match self.running.get_mut(party) {
+            Some(n) if *n > 1 => *n -= 1,
+            _ => drop(self.running.remove(party)),
+        }
+    }
+
+    /// Takes the next who may begin out of the queue; his party goes to its end.
+    fn next(&mut self, limits: &Limits) -> Option<(Party, oneshot::Sender<Permit>)> {
+        if self.n_running >= limits.running {
+            return None;
+        }
+        let at = self.waiting.iter().position(|(party, _)| self.runs(party) < limits.running_per_user)?;
+        let (party, mut places) = self.waiting.remove(at)?;
+        let next = places.pop_front();
+        if !places.is_empty() {
+            self.waiting.push_back((party.clone(), places));
+        }
+        Some((party, next?))
+    }
+
     fn n_waiting(&self) -> usize {
         self.waiting.iter().map(|(_, places)| places.len()).sum()
     }
@@ -59,26 +102,30 @@ impl State {
 
 /// The right to compute, given back when it is dropped.
 pub(super) struct Permit {
-    /// `None` once it was handed on.
+    /// `None` once it was given back.
     admission: Option<Arc<Admission>>,
+    party: Party,
 }
 
 impl Admission {
     /// So many at a time, at least one.
-    pub(super) fn new(n_max: usize) -> Arc<Self> {
-        Arc::new(Self { n_max: n_max.max(1), state: Mutex::default() })
+    pub(super) fn new(limits: Limits) -> Arc<Self> {
+        let Limits { running, running_per_user, waiting } = limits;
+        let limits = Limits { running: running.max(1), running_per_user: running_per_user.max(1), waiting };
+        Arc::new(Self { limits, state: Mutex::default() })
     }
 
     /// Waits for a turn.
     pub(super) async fn enter(self: &Arc<Self>, party: &Party) -> Result<Permit, Status> {
         let place = {
             let mut state = self.state.lock();
-            if state.n_running < self.n_max {
-                state.n_running += 1;
-                return Ok(Permit { admission: Some(Arc::clone(self)) });
+            if state.n_running < self.limits.running && state.runs(party) < self.limits.running_per_user {
+                state.begin(party);
+                return Ok(Permit { admission: Some(Arc::clone(self)), party: party.clone() });
             }
-            if state.n_waiting() >= WAITING_MAX {
-                return Err(Status::resource_exhausted(format!("{WAITING_MAX} statements wait already")));
+            if state.n_waiting() >= self.limits.waiting {
+                let n = self.limits.waiting;
+                return Err(Status::resource_exhausted(format!("the server is busy: {n} statements wait already")));
             }
             let (sender, place) = oneshot::channel();
             match state.waiting.iter_mut().find(|(known, _)| known == party) {
@@ -100,27 +147,25 @@ impl Admission {
     }
 
     /// Gives a place that became free to the next.
-    fn release(self: &Arc<Self>) {
-        let mut permit = Permit { admission: Some(Arc::clone(self)) };
+    fn release(self: &Arc<Self>, party: &Party) {
+        self.state.lock().end(party);
         loop {
             let next = {
                 let mut state = self.state.lock();
-                let Some((party, mut places)) = state.waiting.pop_front() else {
-                    state.n_running -= 1;
-                    permit.admission = None;
-                    return;
-                };
-                let next = places.pop_front();
-                if !places.is_empty() {
-                    state.waiting.push_back((party, places));
+                let next = state.next(&self.limits);
+                if let Some((party, _)) = &next {
+                    state.begin(party);
                 }
                 next
             };
+            let Some((party, next)) = next else { return };
             // One who went away has left his place to the next.
-            let Some(next) = next else { continue };
-            match next.send(permit) {
+            match next.send(Permit { admission: Some(Arc::clone(self)), party: party.clone() }) {
                 Ok(()) => return,
-                Err(back) => permit = back,
+                Err(mut back) => {
+                    back.admission = None;
+                    self.state.lock().end(&party);
+                }
             }
         }
     }
@@ -129,7 +174,7 @@ impl Admission {
 impl Drop for Permit {
     fn drop(&mut self) {
         if let Some(admission) = self.admission.take() {
-            admission.release();
+            admission.release(&self.party);
         }
     }
 }
@@ -142,9 +187,54 @@ mod tests {
         Party::User(Arc::from(name))
     }
 
+    fn admission(running: usize, running_per_user: usize) -> Arc<Admission> {
+        Admission::new(Limits { running, running_per_user, waiting: 5 })
+    }
+
+    #[tokio::test]
+    async fn one_user_has_his_part() {
+        let admission = admission(3, 2);
+        let first = admission.enter(&party("bob")).await.unwrap();
+        let _second = admission.enter(&party("bob")).await.unwrap();
+        let third = tokio::spawn({
+            let admission = Arc::clone(&admission);
+            async move { admission.enter(&party("bob")).await.unwrap() }
+        });
+        tokio::task::yield_now().await;
+        assert_eq!(admission.load(), (2, 1), "a place is free, but not for bob");
+        // Others pass him.
+        let eve = admission.enter(&party("eve")).await.unwrap();
+        assert_eq!(admission.load(), (3, 1));
+        drop(eve);
+        assert_eq!(admission.load(), (2, 1));
+        drop(first);
+        let third = third.await.unwrap();
+        assert_eq!(admission.load(), (2, 0));
+        drop(third);
+        assert_eq!(admission.state.lock().runs(&party("bob")), 1);
+    }
+
+    #[tokio::test]
+    async fn a_full_queue_says_so() {
+        let admission = admission(1, 1);
+        let _running = admission.enter(&party("bob")).await.unwrap();
+        let waiting: Vec<_> = (0..5)
+            .map(|_| {
+                let admission = Arc::clone(&admission);
+                tokio::spawn(async move { admission.enter(&party("bob")).await.map(drop) })
+            })
+            .collect();
+        tokio::task::yield_now().await;
+        assert_eq!(admission.load(), (1, 5));
+        let refused = admission.enter(&party("eve")).await.err().unwrap();
+        assert_eq!(refused.code(), tonic::Code::ResourceExhausted);
+        assert!(refused.message().contains("5 statements wait already"), "{refused}");
+        waiting.iter().for_each(tokio::task::JoinHandle::abort);
+    }
+
     #[tokio::test]
     async fn turns_are_taken_by_party() {
-        let admission = Admission::new(1);
+        let admission = admission(1, 1);
         let first = admission.enter(&party("bob")).await.unwrap();
         let order = Arc::new(Mutex::new(vec![]));
         let mut tasks = vec![];
@@ -168,7 +258,7 @@ mod tests {
 
     #[tokio::test]
     async fn who_goes_away_leaves_his_place() {
-        let admission = Admission::new(2);
+        let admission = admission(2, 2);
         let permits = [admission.enter(&party("a")).await.unwrap(), admission.enter(&party("a")).await.unwrap()];
         for _ in 0..3 {
             let waiting = tokio::time::timeout(Duration::from_millis(5), admission.enter(&party("b"))).await;

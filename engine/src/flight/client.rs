@@ -13,8 +13,9 @@ use crate::access::Who;
 use crate::engine::Engine;
 use crate::session::Session;
 
-/// Clients at a time.
+/// Clients at a time, and those of one user.
 const CLIENTS_MAX: usize = 10_000;
+const CLIENTS_PER_USER_MAX: usize = 2_000;
 
 /// Which client.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -51,6 +52,11 @@ impl Clients {
         if let Some(client) = clients.get(key) {
             *client.used.lock() = Instant::now();
             return Ok(Arc::clone(client));
+        }
+        let is_own = |client: &&Arc<Client>| client.who == *who;
+        if *who != Who::Owner && clients.values().filter(is_own).count() >= CLIENTS_PER_USER_MAX {
+            let message = format!("this user has {CLIENTS_PER_USER_MAX} sessions already: log in once, or close some");
+            return Err(Status::resource_exhausted(message));
         }
         if clients.len() >= CLIENTS_MAX {
             return Err(Status::resource_exhausted(format!("there are {CLIENTS_MAX} clients already")));

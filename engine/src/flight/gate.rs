@@ -1,17 +1,19 @@
 //! [`Gate`]: who a call is from.
 //!
 //! ```text
-//!   Handshake, authorization: Basic user:password  -->  authorization: Bearer token
-//!   every other call, authorization: Bearer token  -->  the user, as long as the token has not expired, he is there, and his
+//!   Handshake, authorization: Basic user:password  -->  authorization: Bearer login
+//!   every other call, authorization: Bearer login  -->  the user, as long as the login has not ended, he is there, and his
 //!                                                       password is the same
+//!   any call, authorization: Bearer token          -->  the user whose service it is, as long as the token is there
 //! ```
 //!
-//! Keeps true   tokens are known by their digests only. Who guesses passwords waits longer each time, and is told the same
-//!              whether there is such a user or not.
+//! Keeps true   nobody is let in by what is kept of logins and tokens. Who guesses passwords waits longer each time, and is told the
+//!              same whether there is such a user or not. Few passwords are looked at at a time, and few wait for it.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use arrow_flight::HandshakeResponse;
@@ -23,11 +25,13 @@ use nectarine_catalog::{AccessChange, Role};
 use parking_lot::Mutex;
 use prost::bytes::Bytes;
 use tokio::sync::Semaphore;
+use tonic::codegen::http;
 use tonic::metadata::AsciiMetadataValue;
 use tonic::{Request, Response, Status};
 
 use super::client::{Client, ClientKey, Clients};
 use super::connection::Peer;
+use super::login::{self, Logins};
 use super::status::status;
 use crate::access::{self, FIRST_USER, Who};
 use crate::managed::now_micros;
@@ -35,10 +39,10 @@ use crate::{Engine, Result as EngineResult};
 
 /// What clients get for a password where none is asked for. Drivers insist on a token once they sent one.
 const NO_TOKEN: &str = "none-needed";
-/// Tokens that are remembered at a time.
-const TOKENS_MAX: usize = 100_000;
 /// Passwords that are looked at at a time: each takes 19 MB and a processor.
 const LOGINS_AT_ONCE: usize = 2;
+/// Those who may wait for that.
+const LOGINS_WAITING_MAX: usize = 256;
 /// The first wrong password costs this much, the next twice as much, and so on.
 const DELAY: Duration = Duration::from_millis(250);
 const DELAY_MAX: Duration = Duration::from_secs(8);
@@ -58,11 +62,20 @@ pub(super) struct Asked {
 }
 
 impl Asked {
+    /// Before its message has been read.
+    pub(super) fn of_http<T>(request: &http::Request<T>) -> Result<Self, Status> {
+        let header = request.headers().get(http::header::AUTHORIZATION);
+        Self::new(request.extensions().get(), header.and_then(|value| value.to_str().ok()))
+    }
+
     pub(super) fn of<T>(request: &Request<T>) -> Result<Self, Status> {
-        let peer = request.extensions().get::<Arc<Peer>>().cloned();
-        let peer = peer.ok_or_else(|| Status::internal("a call without a connection"))?;
         let header = request.metadata().get("authorization");
-        Ok(Self { peer, authorization: header.and_then(|value| value.to_str().ok()).map(str::to_string) })
+        Self::new(request.extensions().get(), header.and_then(|value| value.to_str().ok()))
+    }
+
+    fn new(peer: Option<&Arc<Peer>>, authorization: Option<&str>) -> Result<Self, Status> {
+        let peer = peer.cloned().ok_or_else(|| Status::internal("a call without a connection"))?;
+        Ok(Self { peer, authorization: authorization.map(str::to_string) })
     }
 }
 
@@ -75,10 +88,10 @@ pub(super) struct Gate {
 
 struct Users {
     engine: Engine,
-    token_life: Duration,
-    tokens: Mutex<HashMap<[u8; 32], Token>>,
+    given: Logins,
     failures: Mutex<HashMap<Guesser, Failures>>,
     logins: Semaphore,
+    n_logins: AtomicUsize,
 }
 
 /// Who tries which name: others must not be able to lock a user out.
@@ -92,14 +105,6 @@ struct Failures {
     next: Instant,
 }
 
-#[derive(Clone)]
-struct Token {
-    user: Arc<str>,
-    /// The hash of the password that he had then.
-    password: String,
-    expires: Instant,
-}
-
 impl Gate {
     /// Everybody who can connect may do everything.
     pub(super) fn open(clients: Arc<Clients>) -> Self {
@@ -107,15 +112,15 @@ impl Gate {
     }
 
     /// Only users with a password.
-    pub(super) fn with_users(clients: Arc<Clients>, engine: Engine, token_life: Duration) -> Self {
+    pub(super) fn with_users(clients: Arc<Clients>, engine: Engine, life: Duration) -> EngineResult<Self> {
         let users = Users {
+            given: Logins::open(engine.shared(), life)?,
             engine,
-            token_life,
-            tokens: Mutex::default(),
             failures: Mutex::default(),
             logins: Semaphore::new(LOGINS_AT_ONCE),
+            n_logins: AtomicUsize::new(0),
         };
-        Self { clients, users: Some(users) }
+        Ok(Self { clients, users: Some(users) })
     }
 
     /// The client that a call is from.
@@ -125,8 +130,8 @@ impl Gate {
         };
         let token = asked.authorization.as_deref().and_then(|header| after(header, "bearer "));
         let token = token.ok_or_else(|| Status::unauthenticated("log in first: this call has no token"))?;
+        let user = users.user_of(token).await?;
         let digest = *blake3::hash(token.as_bytes()).as_bytes();
-        let user = users.user_of(&digest).await?;
         self.clients.get(&ClientKey::Token(digest), &Who::User(user))
     }
 
@@ -141,39 +146,34 @@ impl Gate {
         let header = header.ok_or_else(|| Status::unauthenticated("log in with user and password"))?;
         if let Some(token) = after(header, "bearer ") {
             // Drivers that were given a token introduce themselves with it.
-            users.user_of(blake3::hash(token.as_bytes()).as_bytes()).await?;
+            users.user_of(token).await?;
             return logged_in(token);
         }
         let basic = after(header, "basic ").and_then(decode);
         let Some((user, password)) = basic else {
             return Err(Status::unauthenticated("log in with user and password"));
         };
+        // Tools that know of users and passwords only can give a token for a password.
+        if password.starts_with(access::TOKEN_PREFIX) && *users.user_of(&password).await? == *user {
+            return logged_in(&password);
+        }
         logged_in(&users.log_in((user, address), password).await?)
     }
 
-    /// Forgets tokens that have expired.
+    /// Forgives what was long ago.
     pub(super) fn expire(&self) {
         if let Some(users) = &self.users {
-            let now = Instant::now();
-            users.tokens.lock().retain(|_, token| token.expires > now);
             users.failures.lock().retain(|_, failures| failures.last.elapsed() < FORGIVEN_AFTER);
         }
     }
 }
 
 impl Users {
-    /// Who has a token.
-    async fn user_of(&self, digest: &[u8; 32]) -> Result<Arc<str>, Status> {
-        let invalid = || Status::unauthenticated("this token has expired, or was never one: log in again");
-        let token = self.tokens.lock().get(digest).cloned().ok_or_else(invalid)?;
-        let view = self.engine.shared().catalog.view().await.map_err(|error| status(&error.into()))?;
-        let role = view.access.roles.get(token.user.as_ref());
-        let is_same = role.is_some_and(|role| role.password.as_ref() == Some(&token.password));
-        if !is_same || token.expires <= Instant::now() {
-            self.tokens.lock().remove(digest);
-            return Err(invalid());
-        }
-        Ok(token.user)
+    /// Who has a login, or the token of a service.
+    async fn user_of(&self, token: &str) -> Result<Arc<str>, Status> {
+        let view = self.engine.shared().catalog.recent_view().await.map_err(|error| status(&error.into()))?;
+        let user = self.given.user(token, &view.access).or_else(|| login::service_user(token, &view.access));
+        user.ok_or_else(|| Status::unauthenticated("this token has expired, or was never one: log in again"))
     }
 
     /// A token for who knows his password.
@@ -182,6 +182,8 @@ impl Users {
         tokio::time::sleep(self.turn(&guesser)?).await;
         let view = self.engine.shared().catalog.view().await.map_err(|error| status(&error.into()))?;
         let hash = view.access.roles.get(user).and_then(|role| role.password.clone());
+        let hash = hash.filter(|hash| hash != access::NO_PASSWORD);
+        let _waiting = Waiting::new(&self.n_logins)?;
         let turn = self.logins.acquire().await.map_err(|_| Status::unavailable("the server is stopping"))?;
         let fits = access::fits(password, hash.clone()).await;
         drop(turn);
@@ -191,15 +193,7 @@ impl Users {
             return Err(Status::unauthenticated("user or password is wrong"));
         };
         self.failures.lock().remove(&guesser);
-        let token = format!("{}{}", access::random_password(), access::random_password());
-        let mut tokens = self.tokens.lock();
-        if tokens.len() >= TOKENS_MAX {
-            return Err(Status::resource_exhausted("too many clients are logged in"));
-        }
-        let expires = Instant::now() + self.token_life;
-        let known = Token { user: Arc::from(guesser.0), password: hash, expires };
-        tokens.insert(*blake3::hash(token.as_bytes()).as_bytes(), known);
-        Ok(token)
+        Ok(self.given.make(&guesser.0, &hash))
     }
 
     /// How long to wait before the next try, because of wrong passwords of late.
@@ -232,6 +226,25 @@ impl Users {
     }
 }
 
+/// One who waits until his password is looked at.
+struct Waiting<'a>(&'a AtomicUsize);
+
+impl<'a> Waiting<'a> {
+    fn new(n: &'a AtomicUsize) -> Result<Self, Status> {
+        let waiting = Self(n);
+        match n.fetch_add(1, Ordering::Relaxed) >= LOGINS_WAITING_MAX {
+            true => Err(Status::resource_exhausted("too many log in at the same time: wait a minute")),
+            false => Ok(waiting),
+        }
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 /// What so many wrong passwords cost.
 fn delay(n_failures: u32) -> Duration {
     DELAY.saturating_mul(1 << n_failures.saturating_sub(1).min(10)).min(DELAY_MAX)
@@ -240,13 +253,17 @@ fn delay(n_failures: u32) -> Duration {
 /// Makes the first user of a home that has none who may do everything; his password, which is told once.
 pub(super) async fn first_user(engine: &Engine) -> EngineResult<Option<String>> {
     let shared = engine.shared();
-    let access = shared.store.access().await?;
-    if access.roles.values().any(|role| role.password.is_some() && access.is_admin(&role.name)) {
+    let known = shared.store.access().await?;
+    let can_log_in = |role: &Role| {
+        let has_token = || known.tokens.iter().any(|token| token.user == role.name);
+        role.password.as_deref().is_some_and(|hash| hash != access::NO_PASSWORD || has_token())
+    };
+    if known.roles.values().any(|role| can_log_in(role) && known.is_admin(&role.name)) {
         return Ok(None);
     }
     let password = access::random_password();
     let hash = access::hashed(&password).await?;
-    let change = match access.roles.contains_key(FIRST_USER) {
+    let change = match known.roles.contains_key(FIRST_USER) {
         true => AccessChange::Alter { name: FIRST_USER.to_string(), password: Some(hash), is_admin: Some(true) },
         false => AccessChange::Create(Role {
             name: FIRST_USER.to_string(),

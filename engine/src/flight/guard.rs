@@ -1,6 +1,7 @@
 //! [`Guard`]: stands before every call: who asks, and what happens if we fail him.
 //!
-//! Keeps true   no call reaches the service without a client. A panic ends the call with an error, not the connection.
+//! Keeps true   no call reaches the service without the client whom the door let in. A panic ends the call with an error, not the
+//!              connection.
 //! Adds         GetSchema and PollFlightInfo, which arrow-flight leaves out of Flight SQL.
 
 use std::panic::AssertUnwindSafe;
@@ -36,11 +37,12 @@ impl Guard {
         Self { gate, service }
     }
 
-    /// The request with its client.
-    async fn admit<T>(&self, mut request: Request<T>) -> Result<Request<T>, Status> {
-        let client: Arc<Client> = self.gate.client(Asked::of(&request)?).await?;
-        request.extensions_mut().insert(client);
-        Ok(request)
+    /// The request, if it has a client.
+    fn admit<T>(request: Request<T>) -> Result<Request<T>, Status> {
+        match request.extensions().get::<Arc<Client>>().is_some() {
+            true => Ok(request),
+            false => Err(Status::unauthenticated("log in first")),
+        }
     }
 }
 
@@ -76,13 +78,13 @@ impl FlightService for Guard {
     }
 
     async fn list_flights(&self, request: Request<Criteria>) -> Answer<Self::ListFlightsStream> {
-        self.admit(request).await?;
+        Self::admit(request)?;
         // Flights are made by statements; there are none to be found.
         Ok(Response::new(futures::stream::empty().boxed()))
     }
 
     async fn get_flight_info(&self, request: Request<FlightDescriptor>) -> Answer<FlightInfo> {
-        let request = self.admit(request).await?;
+        let request = Self::admit(request)?;
         check(&request.get_ref().cmd)?;
         caught(self.service.get_flight_info(request)).await
     }
@@ -97,7 +99,7 @@ impl FlightService for Guard {
     }
 
     async fn get_schema(&self, request: Request<FlightDescriptor>) -> Answer<SchemaResult> {
-        let request = self.admit(request).await?;
+        let request = Self::admit(request)?;
         let command = check(&request.get_ref().cmd)?;
         caught(async {
             let columns = self.service.columns(&command, &request).await?;
@@ -112,28 +114,28 @@ impl FlightService for Guard {
     }
 
     async fn do_get(&self, request: Request<Ticket>) -> Answer<Self::DoGetStream> {
-        let request = self.admit(request).await?;
+        let request = Self::admit(request)?;
         check(&request.get_ref().ticket)?;
         caught(self.service.do_get(request)).await
     }
 
     async fn do_put(&self, request: Request<Streaming<FlightData>>) -> Answer<Self::DoPutStream> {
-        let request = self.admit(request).await?;
+        let request = Self::admit(request)?;
         caught(self.service.do_put(request)).await
     }
 
     async fn do_exchange(&self, request: Request<Streaming<FlightData>>) -> Answer<Self::DoExchangeStream> {
-        self.admit(request).await?;
+        Self::admit(request)?;
         Err(Status::unimplemented("DoExchange is not offered"))
     }
 
     async fn do_action(&self, request: Request<Action>) -> Answer<Self::DoActionStream> {
-        let request = self.admit(request).await?;
+        let request = Self::admit(request)?;
         caught(self.service.do_action(request)).await
     }
 
     async fn list_actions(&self, request: Request<Empty>) -> Answer<Self::ListActionsStream> {
-        let request = self.admit(request).await?;
+        let request = Self::admit(request)?;
         caught(self.service.list_actions(request)).await
     }
 }

@@ -3,9 +3,11 @@
 //! ```text
 //!   prepared   text, columns, parameters, values that were bound     until it is closed
 //!   result     rows that were started                                until they are fetched, or for a minute
+//!   watched    how far a statement is, by the name that its client gave it     until it has ended
 //! ```
 //!
-//! Keeps true   a handle is of use only to the user who got it; to others it looks like one that was never there.
+//! Keeps true   a handle is of use only to the user who got it; to others it looks like one that was never there. What one user leaves
+//!              waiting is bounded, whatever number of clients he has.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -22,11 +24,14 @@ use super::statement::Pending;
 use super::status::unknown_handle;
 use crate::access::Who;
 use crate::describe::Described;
+use crate::progress::{Progress, ProgressSnapshot};
 
-/// Prepared statements that one client may have.
+/// Prepared statements that one user may have.
 const PREPARED_MAX: usize = 10_000;
-/// Results that one client may leave waiting.
+/// Results that one user may leave waiting.
 const WAITING_MAX: usize = 1_000;
+/// Statements that may be watched at a time.
+const WATCHED_MAX: usize = 100_000;
 /// How long rows wait to be fetched.
 pub(super) const FETCH_PATIENCE: Duration = Duration::from_secs(60);
 
@@ -72,13 +77,34 @@ impl Waiting {
 pub(super) struct Handles {
     prepared: Mutex<HashMap<Bytes, Arc<Prepared>>>,
     results: Mutex<HashMap<Bytes, Waiting>>,
+    watched: Mutex<HashMap<(Who, Bytes), Progress>>,
 }
 
 impl Handles {
+    /// Lets a client ask how far a statement is, by a name of his choice, until what is returned is dropped.
+    pub(super) fn watch(self: &Arc<Self>, client: &Client, name: Bytes, progress: &Progress) -> Result<Watch, Status> {
+        let mut watched = self.watched.lock();
+        if watched.len() >= WATCHED_MAX {
+            return Err(Status::resource_exhausted(format!("{WATCHED_MAX} statements are watched already")));
+        }
+        let key = (client.who.clone(), name);
+        watched.insert(key.clone(), progress.clone());
+        Ok(Watch { handles: Arc::clone(self), key })
+    }
+
+    /// How far a statement of that name is; none if it has ended, or never began.
+    pub(super) fn progress(&self, client: &Client, name: &Bytes) -> Option<ProgressSnapshot> {
+        let progress = self.watched.lock().get(&(client.who.clone(), name.clone())).cloned();
+        progress.map(|progress| progress.snapshot())
+    }
+
     pub(super) fn prepare(&self, client: &Client, sql: String, described: Described) -> Result<Bytes, Status> {
         let mut prepared = self.prepared.lock();
-        if prepared.values().filter(|statement| statement.client == client.key).count() >= PREPARED_MAX {
-            return Err(Status::resource_exhausted(format!("this client has {PREPARED_MAX} prepared statements")));
+        let is_own = |statement: &&Arc<Prepared>| same_party(client, &statement.who, &statement.client);
+        // They are counted only where there may be too many.
+        if prepared.len() >= PREPARED_MAX && prepared.values().filter(is_own).count() >= PREPARED_MAX {
+            let message = format!("{PREPARED_MAX} statements of this user are prepared already: close some");
+            return Err(Status::resource_exhausted(message));
         }
         let handle = new_handle();
         let statement =
@@ -103,15 +129,21 @@ impl Handles {
     /// Keeps rows until they are fetched.
     pub(super) fn wait(&self, client: &Client, pending: Pending) -> Result<Bytes, Status> {
         let mut results = self.results.lock();
-        let waits = |(_, result): &(&Bytes, &Waiting)| result.client == client.key && result.pending.is_some();
-        let waiting: Vec<(&Bytes, &Waiting)> = results.iter().filter(waits).collect();
+        let waits = |(_, result): &(&Bytes, &Waiting)| {
+            same_party(client, &result.who, &result.client) && result.pending.is_some()
+        };
+        // They are counted only where there may be too many.
+        let waiting: Vec<(&Bytes, &Waiting)> = match results.len() >= WAITING_MAX {
+            true => results.iter().filter(waits).collect(),
+            false => vec![],
+        };
         if waiting.len() >= WAITING_MAX {
             // Nobody has to fetch the end of a command: the oldest of those makes room.
             let ends = waiting.into_iter().filter(|(_, result)| result.is_empty());
             match ends.min_by_key(|(_, result)| result.made).map(|(handle, _)| handle.clone()) {
                 Some(oldest) => drop(results.remove(&oldest)),
                 None => {
-                    let message = format!("{WAITING_MAX} results wait to be fetched by this client");
+                    let message = format!("{WAITING_MAX} results of this user wait already: fetch or cancel some");
                     return Err(Status::resource_exhausted(message));
                 }
             }
@@ -191,6 +223,26 @@ impl Handles {
         };
         // Statements are cancelled by this, which takes its time.
         drop(gone);
+    }
+}
+
+/// Whether something is of the same user, or where nobody has a name, of the same client.
+fn same_party(client: &Client, who: &Who, key: &ClientKey) -> bool {
+    match &client.who {
+        Who::User(_) => client.who == *who,
+        Who::Owner => client.key == *key,
+    }
+}
+
+/// Forgets how far a statement is when it has ended.
+pub(super) struct Watch {
+    handles: Arc<Handles>,
+    key: (Who, Bytes),
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.handles.watched.lock().remove(&self.key);
     }
 }
 

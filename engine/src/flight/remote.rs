@@ -14,7 +14,7 @@ use arrow_flight::decode::{DecodedPayload, FlightDataDecoder};
 use arrow_flight::error::FlightError;
 use arrow_flight::flight_service_client::FlightServiceClient;
 use arrow_flight::sql::{CommandStatementQuery, ProstMessageExt};
-use arrow_flight::{FlightData, FlightDescriptor, FlightInfo, HandshakeRequest};
+use arrow_flight::{Action, FlightData, FlightDescriptor, FlightInfo, HandshakeRequest};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use datafusion::execution::SendableRecordBatchStream;
@@ -25,13 +25,15 @@ use futures::{StreamExt, TryStreamExt};
 use nectarine_catalog::{Fingerprint, QueryId};
 use nectarine_planner::reuse::ExtentCounts;
 use prost::Message;
+use tokio::task::JoinHandle;
 use tonic::metadata::{AsciiMetadataValue, MetadataMap};
 use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint};
 use tonic::{Code, Request, Status, Streaming};
 use url::Url;
 
+use super::service::PROGRESS;
 use super::status::{ERROR, Parts};
-use super::told::{self, Told};
+use super::told::{self, Told, ToldProgress};
 use crate::progress::Progress;
 use crate::reuse::ReceiptSlot;
 use crate::statement::wrap;
@@ -39,8 +41,37 @@ use crate::{Answer, AnswerKind, EngineError, ErrorKind, Names, Notice, Receipt, 
 
 /// How long to wait for a connection.
 const CONNECT_WITHIN: Duration = Duration::from_secs(10);
+/// How often it is asked how far a statement is; short ones are not asked about at all.
+const WATCH_INTERVAL: Duration = Duration::from_millis(300);
 /// How often a silent server is asked whether it is still there.
 const PING_INTERVAL: Duration = Duration::from_secs(10);
+
+/// Who connects.
+#[derive(Clone, Copy)]
+pub enum Login<'a> {
+    /// Where no password is asked for.
+    Nobody,
+    /// A user.
+    Password {
+        /// Who.
+        user: &'a str,
+        /// The word.
+        password: &'a str,
+    },
+    /// A service.
+    Token(&'a str),
+}
+
+// Whoever prints it must not tell the password.
+impl fmt::Debug for Login<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Nobody => "Nobody",
+            Self::Password { .. } => "Password",
+            Self::Token(_) => "Token",
+        })
+    }
+}
 
 /// A client of a server. Cheap to clone; clones are the same client.
 #[derive(Clone)]
@@ -57,9 +88,9 @@ impl fmt::Debug for RemoteSession {
 }
 
 impl RemoteSession {
-    /// Connects to `grpc://host:port`, or with TLS to `grpcs://host:port`, and logs in if there is a user. `roots` is a PEM file of
-    /// certificates that are trusted beside those of the system.
-    pub async fn connect(address: &str, roots: Option<&Path>, login: Option<(&str, &str)>) -> Result<Self> {
+    /// Connects to `grpc://host:port`, or with TLS to `grpcs://host:port`, and logs in. `roots` is a PEM file of certificates that are
+    /// trusted beside those of the system.
+    pub async fn connect(address: &str, roots: Option<&Path>, login: Login<'_>) -> Result<Self> {
         let invalid = |detail: &str| {
             EngineError::new(ErrorKind::Configuration, format!("cannot connect to \"{address}\""))
                 .with_detail(detail.to_string())
@@ -94,17 +125,20 @@ impl RemoteSession {
         })?;
         let calls = FlightServiceClient::new(channel).max_decoding_message_size(usize::MAX);
         let mut session = Self { address: Arc::from(address), calls, token: None };
-        if let Some((user, password)) = login {
-            session.log_in(user, password).await?;
-        }
+        let scheme_and_words = match login {
+            Login::Nobody => return Ok(session),
+            Login::Password { user, password } => format!("Basic {}", STANDARD.encode(format!("{user}:{password}"))),
+            Login::Token(token) => format!("Bearer {token}"),
+        };
+        session.log_in(&scheme_and_words).await?;
         Ok(session)
     }
 
-    async fn log_in(&mut self, user: &str, password: &str) -> Result<()> {
+    async fn log_in(&mut self, authorization: &str) -> Result<()> {
         let mut request = Request::new(futures::stream::iter([HandshakeRequest::default()]));
-        let basic = AsciiMetadataValue::try_from(format!("Basic {}", STANDARD.encode(format!("{user}:{password}"))));
-        let basic = basic.map_err(|_| EngineError::new(ErrorKind::Internal, "a login is no header"))?;
-        request.metadata_mut().insert("authorization", basic);
+        let header = AsciiMetadataValue::try_from(authorization);
+        let header = header.map_err(|_| EngineError::new(ErrorKind::Configuration, "the token is no token"))?;
+        request.metadata_mut().insert("authorization", header);
         let response = self.calls.handshake(request).await.map_err(|status| error(&status))?;
         self.token = response.metadata().get("authorization").cloned();
         match self.token.is_some() {
@@ -126,19 +160,36 @@ impl RemoteSession {
         request
     }
 
-    /// Runs one statement, as [`Session::execute_observed`](crate::Session::execute_observed) does; how far it is cannot be told.
+    /// Runs one statement, as [`Session::execute_observed`](crate::Session::execute_observed) does.
     pub async fn execute_observed(&self, sql: &str, progress: &Progress) -> Result<Answer> {
         progress.start();
-        let answer = self.start(sql).await;
-        if answer.is_err() {
-            progress.done();
+        let name = uuid::Uuid::new_v4().as_simple().to_string();
+        let watching = Watching::start(self.clone(), name.clone(), progress.clone());
+        let answer = self.start(sql, Some(&name)).await;
+        match answer {
+            Ok(answer) => Ok(answer.holding(watching)),
+            Err(error) => {
+                drop(watching);
+                progress.done();
+                Err(error)
+            }
         }
-        answer
     }
 
-    async fn start(&self, sql: &str) -> Result<Answer> {
+    /// How far a statement is, if it runs and the server tells.
+    async fn progress(&self, name: &str) -> Option<ToldProgress> {
+        let request = self.request(Action::new(PROGRESS, name.as_bytes().to_vec()));
+        let mut answers = self.calls.clone().do_action(request).await.ok()?.into_inner();
+        let answer = answers.message().await.ok()??;
+        serde_json::from_slice::<Option<ToldProgress>>(&answer.body).ok()?
+    }
+
+    async fn start(&self, sql: &str, name: Option<&str>) -> Result<Answer> {
         let command = CommandStatementQuery { query: sql.to_string(), transaction_id: None };
-        let request = self.request(FlightDescriptor::new_cmd(command.as_any().encode_to_vec()));
+        let mut request = self.request(FlightDescriptor::new_cmd(command.as_any().encode_to_vec()));
+        if let Some(name) = name.and_then(|name| AsciiMetadataValue::try_from(name).ok()) {
+            request.metadata_mut().insert(told::WATCH, name);
+        }
         let mut calls = self.calls.clone();
         let info = calls.get_flight_info(request).await.map_err(|status| error(&status))?.into_inner();
         let told: Told = serde_json::from_slice(&info.app_metadata)
@@ -204,7 +255,7 @@ impl RemoteSession {
     /// The rows of a query as texts.
     async fn texts(&self, sql: &str) -> Result<Vec<Vec<String>>> {
         use arrow::util::display::array_value_to_string;
-        let batches = self.start(sql).await?.collect().await?;
+        let batches = self.start(sql, None).await?.collect().await?;
         let mut rows = vec![];
         for batch in &batches {
             for row in 0..batch.num_rows() {
@@ -213,6 +264,29 @@ impl RemoteSession {
             }
         }
         Ok(rows)
+    }
+}
+
+/// Asks how far a statement is, until it is dropped.
+struct Watching(JoinHandle<()>);
+
+impl Watching {
+    fn start(session: RemoteSession, name: String, progress: Progress) -> Self {
+        Self(tokio::spawn(async move {
+            loop {
+                tokio::time::sleep(WATCH_INTERVAL).await;
+                // It is not there before it begins, and after it has ended.
+                if let Some(told) = session.progress(&name).await {
+                    progress.told(told.snapshot());
+                }
+            }
+        }))
+    }
+}
+
+impl Drop for Watching {
+    fn drop(&mut self) {
+        self.0.abort();
     }
 }
 

@@ -34,7 +34,7 @@ pub(super) fn messages(
     admission: Arc<Admission>,
     party: Party,
 ) -> Messages {
-    let Pending { schema, rows, receipt, query_id } = pending;
+    let Pending { schema, rows, receipt, query_id, asked: _, watch } = pending;
     let rows = in_turn(rows, admission, party);
     let sent = Arc::clone(&schema);
     let rows = AssertUnwindSafe(rows).catch_unwind().map(|batch| match batch {
@@ -52,7 +52,7 @@ pub(super) fn messages(
     let end = futures::stream::once(async move {
         let end = told::receipt(&query_id, &receipt());
         // Until the last message, so that the client can cancel.
-        drop(fetching);
+        drop((fetching, watch));
         Err(end)
     });
     Box::pin(encoded(schema, rows).chain(end))

@@ -7,6 +7,7 @@
 use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use arrow_flight::flight_service_server::FlightServiceServer;
@@ -17,9 +18,10 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tonic::transport::Server;
 
-use super::admission::Admission;
+use super::admission::{Admission, Limits};
 use super::client::{ClientKey, Clients};
 use super::connection::{Connection, Peer, Transport};
+use super::door::Door;
 use super::gate::{self, Gate};
 use super::guard::Guard;
 use super::handles::Handles;
@@ -39,6 +41,8 @@ const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 const CLIENT_IDLE_MAX: Duration = Duration::from_secs(3600);
 /// Connections that wait to be served.
 const CONNECTIONS_WAITING_MAX: usize = 64;
+/// Connections at a time; more are closed as they come.
+const CONNECTIONS_MAX: usize = 10_000;
 /// Calls on one connection at a time.
 const CALLS_PER_CONNECTION_MAX: u32 = 1024;
 
@@ -55,6 +59,10 @@ pub struct FlightOptions {
     pub plain_text: bool,
     /// How many statements compute at a time; others wait for their turn.
     pub statements_max: usize,
+    /// How many of one user, also where there is room for more; those without passwords are told apart by their connections.
+    pub user_statements_max: usize,
+    /// How many may wait; more are refused.
+    pub waiting_max: usize,
     /// How long a login lasts.
     pub token_life: Duration,
     /// How long calls may go on after the server was told to stop.
@@ -65,8 +73,17 @@ impl FlightOptions {
     /// Listens at an address, with passwords.
     pub fn new(address: SocketAddr) -> Self {
         let (token_life, drain) = (Duration::from_secs(12 * 3600), Duration::from_secs(30));
-        let statements_max = statements_max();
-        Self { address, no_auth: false, tls: None, plain_text: false, statements_max, token_life, drain }
+        Self {
+            address,
+            no_auth: false,
+            tls: None,
+            plain_text: false,
+            statements_max: statements_max(),
+            user_statements_max: usize::MAX,
+            waiting_max: 10_000,
+            token_life,
+            drain,
+        }
     }
 }
 
@@ -119,7 +136,12 @@ pub struct FlightServer {
 impl FlightServer {
     /// Begins to listen.
     pub async fn start(engine: &Engine, options: FlightOptions) -> Result<Self> {
-        let FlightOptions { address, no_auth, tls, plain_text, statements_max, token_life, drain } = options;
+        let limits = Limits {
+            running: options.statements_max,
+            running_per_user: options.user_statements_max,
+            waiting: options.waiting_max,
+        };
+        let FlightOptions { address, no_auth, tls, plain_text, token_life, drain, .. } = options;
         if no_auth && !address.ip().is_loopback() {
             let message = format!("cannot serve on {address} without passwords");
             return Err(EngineError::new(ErrorKind::Configuration, message).with_hint(
@@ -139,19 +161,19 @@ impl FlightServer {
 
         let clients = Arc::new(Clients::new(engine.clone()));
         let handles = Arc::new(Handles::default());
-        let admission = Admission::new(statements_max);
+        let admission = Admission::new(limits);
         let service = Service::new(Arc::clone(&clients), Arc::clone(&handles), Arc::clone(&admission))?;
         let (gate, first_password) = match no_auth {
             true => (Gate::open(Arc::clone(&clients)), None),
             false => {
                 let first_password = gate::first_user(engine).await?;
-                (Gate::with_users(Arc::clone(&clients), engine.clone(), token_life), first_password)
+                (Gate::with_users(Arc::clone(&clients), engine.clone(), token_life)?, first_password)
             }
         };
         let gate = Arc::new(gate);
         let guard = Guard::new(Arc::clone(&gate), service);
         let stop = CancellationToken::new();
-        tokio::spawn(sweep(Arc::clone(&clients), Arc::clone(&handles), gate, stop.clone()));
+        tokio::spawn(sweep(Arc::clone(&clients), Arc::clone(&handles), Arc::clone(&gate), stop.clone()));
         let load = Load { clients: Arc::clone(&clients), handles: Arc::clone(&handles), admission, stop: stop.clone() };
         let incoming = incoming(listener, tls, clients, handles, stop.clone());
         let service = FlightServiceServer::new(guard).max_decoding_message_size(MESSAGE_BYTES_MAX);
@@ -159,7 +181,7 @@ impl FlightServer {
             .http2_keepalive_interval(Some(PING_INTERVAL))
             .http2_keepalive_timeout(Some(PING_PATIENCE))
             .max_concurrent_streams(Some(CALLS_PER_CONNECTION_MAX))
-            .add_service(service)
+            .add_service(Door::new(gate, service))
             .serve_with_incoming_shutdown(incoming, stop.clone().cancelled_owned());
         let serving = tokio::spawn(server);
         tracing::info!(%address, "serving Flight SQL");
@@ -240,6 +262,7 @@ async fn accept(
     sender: mpsc::Sender<Connection>,
 ) {
     let mut next_id = 0;
+    let n_connections = Arc::new(AtomicUsize::new(0));
     loop {
         let (stream, address) = match listener.accept().await {
             Ok(accepted) => accepted,
@@ -250,10 +273,16 @@ async fn accept(
                 continue;
             }
         };
+        if n_connections.fetch_add(1, Ordering::Relaxed) >= CONNECTIONS_MAX {
+            n_connections.fetch_sub(1, Ordering::Relaxed);
+            tracing::warn!(%address, "there are {CONNECTIONS_MAX} connections already");
+            continue;
+        }
         // Small answers must not wait for more.
         let _ = stream.set_nodelay(true);
-        let (clients, handles) = (Arc::clone(&clients), Arc::clone(&handles));
+        let (clients, handles, n_open) = (Arc::clone(&clients), Arc::clone(&handles), Arc::clone(&n_connections));
         let closed = move |id| {
+            n_open.fetch_sub(1, Ordering::Relaxed);
             let key = ClientKey::Connection(id);
             clients.close(&key);
             handles.close_client(&key);

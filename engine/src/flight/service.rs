@@ -30,14 +30,19 @@ use tonic::{Request, Response, Status};
 use super::admission::{Admission, Party};
 use super::client::{Client, Clients};
 use super::handles::Handles;
-use super::statement::{self, Started};
+use super::statement::{self, Asked, Started};
 use super::status::{internal, malformed, status, unknown_handle};
+use super::told::ToldProgress;
 use super::{info, ingest, metadata, options, rows, told, types, values, wire};
+use crate::access::Who;
+use crate::progress::Progress;
 
 const SET_OPTIONS: &str = "SetSessionOptions";
 const GET_OPTIONS: &str = "GetSessionOptions";
 const CLOSE_SESSION: &str = "CloseSession";
 const CANCEL_FLIGHT_INFO: &str = "CancelFlightInfo";
+/// Ours.
+pub(super) const PROGRESS: &str = "nectarine.Progress";
 
 type Answer<T> = Result<Response<T>, Status>;
 type DoGet = <Service as FlightService>::DoGetStream;
@@ -78,14 +83,37 @@ impl Service {
         schema_bytes(&columns).map(Some)
     }
 
-    /// Starts a statement, when its turn has come if it is computed here.
-    async fn start(&self, client: &Client, sql: &str, values: Option<&RecordBatch>) -> Result<Started, Status> {
+    /// Starts a statement, when its turn has come if it is computed here. A client that gives it a name can ask how far it is.
+    async fn start<T>(
+        &self,
+        client: &Client,
+        request: &Request<T>,
+        sql: &str,
+        values: Option<&RecordBatch>,
+    ) -> Result<Started, Status> {
+        let progress = Progress::new();
+        let name = request.metadata().get(told::WATCH).map(|name| Bytes::copy_from_slice(name.as_bytes()));
+        let watch = match name.filter(|name| name.len() <= told::WATCH_BYTES_MAX) {
+            Some(name) => Some(self.handles.watch(client, name, &progress)?),
+            None => None,
+        };
+        // Rights as of before it was planned: what is taken away meanwhile is looked at again.
+        let asked = match &client.who {
+            Who::Owner => None,
+            Who::User(_) => {
+                let access = client.session.access().await.map_err(|error| status(&error))?;
+                Some(Asked { sql: sql.to_string(), access })
+            }
+        };
         let _turn = match statement::is_query(sql) {
             // Its rows are computed when they are fetched.
             true => None,
             false => Some(self.admission.enter(&Party::of(client)).await?),
         };
-        statement::start(client, sql, values).await.map_err(|error| status(&error))
+        let mut started = statement::start(client, sql, values, &progress).await.map_err(|error| status(&error))?;
+        started.pending.watch = watch;
+        started.pending.asked = asked.filter(|_| started.told.tag.is_none());
+        Ok(started)
     }
 
     /// Runs a statement to its end, when its turn has come; how many rows it wrote, or -1.
@@ -112,9 +140,15 @@ impl Service {
         Ok(response)
     }
 
-    /// The rows behind a handle.
-    fn fetched(&self, client: &Client, handle: &Bytes) -> Answer<DoGet> {
+    /// The rows behind a handle. If rights were changed since they were asked for, they are asked for again.
+    async fn fetched(&self, client: &Client, handle: &Bytes) -> Answer<DoGet> {
         let (pending, cancel, fetching) = self.handles.fetch(client, handle)?;
+        if let Some(asked) = &pending.asked {
+            let now = client.session.access().await.map_err(|error| status(&error))?;
+            if !Arc::ptr_eq(&now, &asked.access) && now != asked.access {
+                client.session.describe(&asked.sql).await.map_err(|error| status(&error))?;
+            }
+        }
         let query_id = pending.query_id.clone();
         let (admission, party) = (Arc::clone(&self.admission), Party::of(client));
         let mut response = Response::new(rows::messages(pending, cancel, fetching, admission, party));
@@ -180,7 +214,7 @@ impl FlightSqlService for Service {
     ) -> Answer<FlightInfo> {
         no_transactions(query.transaction_id.as_ref())?;
         let client = client(&request)?;
-        let started = self.start(&client, &query.query, None).await?;
+        let started = self.start(&client, &request, &query.query, None).await?;
         self.started(&client, started, request.into_inner())
     }
 
@@ -191,7 +225,7 @@ impl FlightSqlService for Service {
     ) -> Answer<FlightInfo> {
         let client = client(&request)?;
         let prepared = self.handles.prepared(&client, &query.prepared_statement_handle)?;
-        let started = self.start(&client, &prepared.sql, prepared.values().as_ref()).await?;
+        let started = self.start(&client, &request, &prepared.sql, prepared.values().as_ref()).await?;
         self.started(&client, started, request.into_inner())
     }
 
@@ -280,7 +314,7 @@ impl FlightSqlService for Service {
     }
 
     async fn do_get_statement(&self, ticket: TicketStatementQuery, request: Request<Ticket>) -> Answer<DoGet> {
-        self.fetched(&*client(&request)?, &ticket.statement_handle)
+        self.fetched(&*client(&request)?, &ticket.statement_handle).await
     }
 
     async fn do_get_prepared_statement(
@@ -290,9 +324,9 @@ impl FlightSqlService for Service {
     ) -> Answer<DoGet> {
         let client = client(&request)?;
         let prepared = self.handles.prepared(&client, &query.prepared_statement_handle)?;
-        let started = self.start(&client, &prepared.sql, prepared.values().as_ref()).await?;
+        let started = self.start(&client, &request, &prepared.sql, prepared.values().as_ref()).await?;
         let handle = self.handles.wait(&client, started.pending)?;
-        self.fetched(&client, &handle)
+        self.fetched(&client, &handle).await
     }
 
     async fn do_get_catalogs(&self, query: CommandGetCatalogs, request: Request<Ticket>) -> Answer<DoGet> {
@@ -456,6 +490,10 @@ impl FlightSqlService for Service {
                 self.clients.close(&client.key);
                 one(options::CloseResult { status: options::CLOSED }.encode_to_vec())
             }
+            PROGRESS => {
+                let progress = self.handles.progress(&client, &body).map(ToldProgress::from);
+                one(serde_json::to_vec(&progress).map_err(internal)?)
+            }
             CANCEL_FLIGHT_INFO => {
                 let wanted = CancelFlightInfoRequest::decode(body).map_err(|error| malformed("the flight", error))?;
                 let outcome = self.cancel(&client, wanted.info.as_ref())?;
@@ -473,6 +511,10 @@ impl FlightSqlService for Service {
             action(SET_OPTIONS, "Sets options of the session."),
             action(GET_OPTIONS, "Tells the options of the session."),
             action(CLOSE_SESSION, "Ends the session."),
+            action(
+                PROGRESS,
+                "Tells how far the statement is that was started with this name in the header nectarine-watch.",
+            ),
             action(CANCEL_FLIGHT_INFO, "Ends a statement whose rows wait or are being fetched."),
         ])
     }

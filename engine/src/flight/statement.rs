@@ -6,8 +6,10 @@ use arrow::array::{AsArray, RecordBatch};
 use arrow::datatypes::{Field, Schema, SchemaRef, UInt64Type};
 use futures::stream::BoxStream;
 use futures::{StreamExt, TryStreamExt};
+use nectarine_catalog::Access;
 
 use super::client::Client;
+use super::handles::Watch;
 use super::told::{Told, ToldNotice};
 use super::wire;
 use crate::progress::Progress;
@@ -21,6 +23,16 @@ pub(super) struct Pending {
     pub(super) rows: BoxStream<'static, Result<RecordBatch>>,
     pub(super) receipt: Box<dyn Fn() -> Receipt + Send + Sync>,
     pub(super) query_id: String,
+    /// What it was started for, if that is looked at again when its rows are fetched.
+    pub(super) asked: Option<Asked>,
+    /// Lets the client ask how far it is.
+    pub(super) watch: Option<Watch>,
+}
+
+/// What somebody asked for, and what he was allowed then.
+pub(super) struct Asked {
+    pub(super) sql: String,
+    pub(super) access: Arc<Access>,
 }
 
 /// A statement that was started.
@@ -30,15 +42,20 @@ pub(super) struct Started {
 }
 
 /// Starts a statement; its rows are on their way when this returns, commands are done.
-pub(super) async fn start(client: &Client, sql: &str, values: Option<&RecordBatch>) -> Result<Started> {
+pub(super) async fn start(
+    client: &Client,
+    sql: &str,
+    values: Option<&RecordBatch>,
+    progress: &Progress,
+) -> Result<Started> {
     let Some(values) = values.filter(|values| values.num_rows() != 1) else {
-        let answer = client.session.execute_with(sql, values, &Progress::new()).await?;
+        let answer = client.session.execute_with(sql, values, progress).await?;
         return started(answer).await;
     };
     let described = client.session.describe(sql).await?;
     match described.rows {
         None => {
-            let (told, _) = update_all(client, sql, values).await?;
+            let (told, _) = update_all(client, sql, values, progress).await?;
             Ok(Started { pending: nothing(&told.query_id), told })
         }
         Some(columns) if values.num_rows() == 0 => {
@@ -46,7 +63,7 @@ pub(super) async fn start(client: &Client, sql: &str, values: Option<&RecordBatc
             Ok(Started { pending: Pending { schema: wire::schema(&columns), ..nothing("") }, told })
         }
         Some(_) => {
-            let first = client.session.execute_with(sql, Some(&values.slice(0, 1)), &Progress::new()).await?;
+            let first = client.session.execute_with(sql, Some(&values.slice(0, 1)), progress).await?;
             let mut started = started(first).await?;
             // What the first row of values gives need not have the nulls that the others may give.
             let fields = started.pending.schema.fields().iter().map(|field| Field::clone(field).with_nullable(true));
@@ -69,9 +86,9 @@ pub(super) fn is_query(sql: &str) -> bool {
 /// Runs a statement to its end: how many rows it wrote, if that is known.
 pub(super) async fn update(client: &Client, sql: &str, values: Option<&RecordBatch>) -> Result<Option<u64>> {
     if let Some(values) = values.filter(|values| values.num_rows() != 1) {
-        return update_all(client, sql, values).await.map(|(_, count)| Some(count));
+        return update_all(client, sql, values, &Progress::new()).await.map(|(_, count)| Some(count));
     }
-    let Started { told, mut pending } = start(client, sql, values).await?;
+    let Started { told, mut pending } = start(client, sql, values, &Progress::new()).await?;
     while pending.rows.try_next().await?.is_some() {}
     Ok(match told.tag {
         Some(_) => Some(told.count.unwrap_or(0)),
@@ -79,32 +96,15 @@ pub(super) async fn update(client: &Client, sql: &str, values: Option<&RecordBat
     })
 }
 
-/// Runs a command for all rows of values: at once where that can be, else one after the other.
-async fn update_all(client: &Client, sql: &str, values: &RecordBatch) -> Result<(Told, u64)> {
+/// Runs a command for all rows of values: all of them in one transaction, or it is refused.
+async fn update_all(client: &Client, sql: &str, values: &RecordBatch, progress: &Progress) -> Result<(Told, u64)> {
     if values.num_rows() == 0 {
         return Ok((Told { query_id: String::new(), tag: None, count: Some(0), notices: vec![] }, 0));
     }
-    let at_once = match client.session.execute_with(sql, Some(values), &Progress::new()).await {
-        // Refused before anything was done.
-        Err(error) if error.kind() == ErrorKind::Unsupported => None,
-        Err(error) => return Err(error),
-        Ok(answer) => Some(started(answer).await?),
-    };
-    if let Some(Started { told, .. }) = at_once {
-        let count = told.count.unwrap_or(0);
-        return Ok((told, count));
-    }
-    let mut last = None;
-    let mut count = 0;
-    for row in 0..values.num_rows() {
-        let answer = client.session.execute_with(sql, Some(&values.slice(row, 1)), &Progress::new()).await?;
-        let Started { told, mut pending } = started(answer).await?;
-        while pending.rows.try_next().await?.is_some() {}
-        count += told.count.unwrap_or(0);
-        last = Some(told);
-    }
-    let told = last.ok_or_else(|| EngineError::new(ErrorKind::Internal, "no row of values was run"))?;
-    Ok((Told { count: Some(count), ..told }, count))
+    let answer = client.session.execute_with(sql, Some(values), progress).await?;
+    let Started { told, .. } = started(answer).await?;
+    let count = told.count.unwrap_or(0);
+    Ok((told, count))
 }
 
 /// The answers for all rows of values but the first, as they are asked for.
@@ -140,6 +140,8 @@ async fn started(answer: Answer) -> Result<Started> {
                 schema: wire::schema(&answer.schema()),
                 receipt: Box::new(answer.receipt()),
                 query_id: query_id.clone(),
+                asked: None,
+                watch: None,
                 rows: answer.into_stream().boxed(),
             };
             Ok(Started { told: Told { query_id, tag: None, count: None, notices }, pending })
@@ -168,5 +170,7 @@ fn nothing(query_id: &str) -> Pending {
         rows: futures::stream::empty().boxed(),
         receipt: Box::new(Receipt::default),
         query_id: query_id.to_string(),
+        asked: None,
+        watch: None,
     }
 }

@@ -8,12 +8,16 @@
 //!                             nectarine-extents-total, nectarine-extents-reused
 //!                             nectarine-entries      fingerprints of the entries that it used, the first of them
 //!                             nectarine-kept         results that this answer leaves behind
+//!   header of GetFlightInfo   nectarine-watch        a name by which the action nectarine.Progress tells how far the statement is
 //! ```
+
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use tonic::metadata::{AsciiMetadataValue, MetadataMap};
 use tonic::{Code, Status};
 
+use crate::progress::ProgressSnapshot;
 use crate::{Notice, Receipt};
 
 /// The trailer that names a statement.
@@ -25,6 +29,60 @@ pub(super) const EXTENTS_TOTAL: &str = "nectarine-extents-total";
 pub(super) const EXTENTS_REUSED: &str = "nectarine-extents-reused";
 pub(super) const ENTRIES: &str = "nectarine-entries";
 pub(super) const KEPT: &str = "nectarine-kept";
+
+/// The header that gives a statement a name, and how long that may be.
+pub(super) const WATCH: &str = "nectarine-watch";
+pub(super) const WATCH_BYTES_MAX: usize = 64;
+
+/// How far a statement is.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct ToldProgress {
+    pub(super) phase: String,
+    pub(super) rows_scanned: u64,
+    pub(super) bytes_scanned: u64,
+    pub(super) bytes_total: u64,
+    pub(super) files_done: u64,
+    pub(super) files_total: u64,
+    pub(super) fraction: Option<f64>,
+    pub(super) bytes_spilled: u64,
+}
+
+impl From<ProgressSnapshot> for ToldProgress {
+    fn from(now: ProgressSnapshot) -> Self {
+        Self {
+            phase: now.phase.to_string(),
+            rows_scanned: now.rows_scanned,
+            bytes_scanned: now.bytes_scanned,
+            bytes_total: now.bytes_total,
+            files_done: now.files_done,
+            files_total: now.files_total,
+            fraction: now.fraction,
+            bytes_spilled: now.bytes_spilled,
+        }
+    }
+}
+
+impl ToldProgress {
+    /// As it is shown here.
+    pub(super) fn snapshot(&self) -> ProgressSnapshot {
+        ProgressSnapshot {
+            phase: match self.phase.as_str() {
+                "running" => "running",
+                "done" => "done",
+                _ => "planning",
+            },
+            elapsed: Duration::ZERO,
+            rows_scanned: self.rows_scanned,
+            bytes_scanned: self.bytes_scanned,
+            bytes_total: self.bytes_total,
+            files_done: self.files_done,
+            files_total: self.files_total,
+            fraction: self.fraction,
+            bytes_spilled: self.bytes_spilled,
+        }
+    }
+}
 
 /// Entries that are named: trailers have to fit into one frame.
 const ENTRIES_MAX: usize = 32;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use arrow::array::RecordBatch;
 use arrow::compute::concat_batches;
 use arrow::datatypes::{Schema, SchemaRef};
-use arrow::ipc::root_as_message;
+use arrow::ipc::{RecordBatch as RecordBatchMessage, root_as_message};
 use arrow_flight::FlightData;
 use arrow_flight::decode::{DecodedPayload, FlightDataDecoder};
 use arrow_flight::error::FlightError;
@@ -18,6 +18,11 @@ use futures::{StreamExt, TryStreamExt};
 use tonic::Status;
 
 use super::status::malformed;
+
+/// What the rows of one message may take once they are unpacked: the longest messages that clients send are far smaller.
+const UNPACKED_BYTES_MAX: i64 = 1 << 30;
+/// Rows of one message; more only where its bytes account for them. Columns of nulls take no bytes, whatever they say of themselves.
+const ROWS_MAX: i64 = 1 << 20;
 
 /// What parameters of one statement may take.
 const PARAMETER_BYTES_MAX: usize = 256 << 20;
@@ -58,7 +63,8 @@ pub(super) async fn incoming(stream: PeekableFlightDataStream) -> Result<Option<
     Ok(Some(Incoming { schema, rows: rows.boxed() }))
 }
 
-/// Refuses buffers that are not inside of their message: Arrow's reader would panic over them.
+/// Refuses buffers that are not inside of their message, over which Arrow's reader would panic, and lengths that nothing is behind: the
+/// reader would take that much memory before it looks, and a process that gets none ends for all of its clients.
 fn check(message: &FlightData) -> Result<(), Status> {
     let root = root_as_message(&message.data_header).map_err(|error| malformed("the rows", error))?;
     let dictionary = root.header_as_dictionary_batch().and_then(|dictionary| dictionary.data());
@@ -71,10 +77,41 @@ fn check(message: &FlightData) -> Result<(), Status> {
     let mut nodes = batch.nodes().into_iter().flatten();
     let are_buffers = buffers.all(|buffer| is_inside(buffer.offset(), buffer.length()));
     let are_nodes = nodes.all(|node| node.length() >= 0 && (0..=node.length()).contains(&node.null_count()));
-    match are_buffers && are_nodes && batch.length() >= 0 {
-        true => Ok(()),
-        false => Err(malformed("the rows", "a buffer is not inside of its message")),
+    if !are_buffers || !are_nodes || batch.length() < 0 {
+        return Err(malformed("the rows", "a buffer is not inside of its message"));
     }
+    let bytes = match batch.compression().is_some() {
+        true => unpacked_bytes(&batch, &message.data_body)?,
+        false => end,
+    };
+    if bytes > UNPACKED_BYTES_MAX {
+        let limit = UNPACKED_BYTES_MAX >> 20;
+        return Err(Status::resource_exhausted(format!("the rows of one message may take {limit} MB")));
+    }
+    // A row of anything but nulls takes a bit at the least.
+    let rows_max = bytes.saturating_mul(8).max(ROWS_MAX);
+    let lengths = batch.nodes().into_iter().flatten().map(|node| node.length());
+    match lengths.chain([batch.length()]).max().is_none_or(|rows| rows <= rows_max) {
+        true => Ok(()),
+        false => Err(malformed("the rows", "there are more of them than the message has room for")),
+    }
+}
+
+/// What the buffers of a message say that they are once they are unpacked.
+fn unpacked_bytes(batch: &RecordBatchMessage<'_>, body: &[u8]) -> Result<i64, Status> {
+    let mut sum = 0_i64;
+    for buffer in batch.buffers().into_iter().flatten().filter(|buffer| buffer.length() > 0) {
+        let start = buffer.offset() as usize;
+        let told = body.get(start..start + 8).filter(|_| buffer.length() >= 8);
+        let told = told.and_then(|bytes| bytes.try_into().ok()).map(i64::from_le_bytes);
+        sum = match told {
+            // It was not worth packing.
+            Some(-1) => sum.saturating_add(buffer.length() - 8),
+            Some(bytes) if bytes >= 0 => sum.saturating_add(bytes),
+            _ => return Err(malformed("the rows", "a packed buffer does not tell its length")),
+        };
+    }
+    Ok(sum)
 }
 
 /// All rows of values for a statement's placeholders; `None` if there are no columns.

@@ -15,6 +15,7 @@ use nectarine_planner::reuse::Recheck;
 
 use super::Reuse;
 use super::late::lower_reads;
+use crate::query_memory::task_context;
 use crate::rows::look_again;
 use crate::statement::StatementCatalog;
 use crate::{EngineError, ErrorKind, Result};
@@ -129,7 +130,7 @@ async fn run(reuse: &Reuse, state: &SessionState, plan: &Arc<dyn ExecutionPlan>)
     let plan = DefaultPhysicalPlanner::default().optimize_physical_plan(Arc::clone(plan), state, |_, _| {})?;
     let n_partitions = state.config_options().execution.target_partitions;
     match lower_reads(plan, reuse, state.runtime_env(), n_partitions).await? {
-        Ok(plan) => Ok(collect(plan, state.task_ctx()).await?),
+        Ok(plan) => Ok(collect(plan, task_context(state)).await?),
         Err(unusable) => Err(EngineError::new(ErrorKind::Internal, unusable.reason)),
     }
 }

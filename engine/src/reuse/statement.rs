@@ -28,6 +28,7 @@ use super::{Keeping, Leader, Oracle, Ran, Reuse, Root, Verified, check};
 use crate::derived::still_there;
 use crate::engine::options;
 use crate::machine;
+use crate::query_memory::task_context;
 use crate::redact::redact;
 use crate::settings::{parse_size, reuse_mode};
 use crate::statement::StatementCatalog;
@@ -302,7 +303,7 @@ impl<'a> StatementReuse<'a> {
             // The statement waits for this one.
             let limits = RecordingLimits { finish_wait: RUN_FIRST_WAIT, ..self.limits()? };
             keeping.keep_root(prefix, Duration::from_micros(reused), limits, &findings.made_of);
-            let mut rows = keeping.tee(execute_stream(plan, state.task_ctx())?);
+            let mut rows = keeping.tee(execute_stream(plan, task_context(&state))?);
             while let Some(batch) = rows.next().await {
                 if let Err(error) = batch {
                     // The statement itself may never get there; if it does, it will tell.

@@ -36,13 +36,13 @@ pub(super) fn schema() -> SchemaRef {
     ])
 }
 
-/// All statements; those of others only for administrators.
+/// All statements; those of others, and of whoever has the home, only for administrators.
 pub(super) async fn rows(catalog: &StatementCatalog, rights: &Rights) -> Result<RecordBatch> {
     catalog.shared.log.flush().await;
     let mut queries = catalog.shared.store.queries(usize::MAX >> 1).await.map_err(wrap)?;
     queries.reverse();
     if !rights.is_admin() {
-        queries.retain(|query| rights.user() == Some(query.user_name.as_str()));
+        queries.retain(|query| rights.user() == query.login.as_deref());
     }
     let mut alive: HashMap<String, bool> = HashMap::new();
     for query in queries.iter_mut().filter(|query| query.state == "running") {

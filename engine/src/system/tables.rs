@@ -26,8 +26,12 @@ pub(super) fn schema() -> SchemaRef {
         number("rows"),
         time("created_at"),
         text("error"),
+        text("owner"),
     ])
 }
+
+/// Where files of the server are, and what is wrong with them, is told to who may know it. Others see that something is wrong.
+const HIDDEN: &str = "it cannot be read";
 
 /// What its extents add up to; a table that cannot be read says why and does not hide the others.
 async fn size(catalog: &StatementCatalog, table: &TableDef) -> (Option<i64>, Option<i64>, Option<i64>, Option<String>) {
@@ -59,7 +63,9 @@ pub(super) async fn rows(catalog: &Arc<StatementCatalog>, rights: &Rights) -> Re
     let tables: Vec<&Arc<TableDef>> = catalog.view.tables.values().filter(|table| rights.sees(table)).collect();
     let mut sizes = Vec::with_capacity(tables.len());
     for table in &tables {
-        sizes.push(size(catalog, table).await);
+        let (extents, bytes, rows, error) = size(catalog, table).await;
+        let error = error.map(|error| if rights.sees_inside(table) { error } else { HIDDEN.to_string() });
+        sizes.push((extents, bytes, rows, error));
     }
     let kind = |table: &TableDef| match &table.kind {
         TableKind::Managed { .. } => "managed",
@@ -73,6 +79,7 @@ pub(super) async fn rows(catalog: &Arc<StatementCatalog>, rights: &Rights) -> Re
         kind => kind.own_files().map(|format| format.to_string()),
     };
     let location = |table: &TableDef| match &table.kind {
+        _ if !rights.is_admin() => None,
         TableKind::External(source) => Some(source.location.clone()),
         kind => kind.own_files().map(|_| catalog.shared.home.table(table.id).display().to_string()),
     };
@@ -90,6 +97,7 @@ pub(super) async fn rows(catalog: &Arc<StatementCatalog>, rights: &Rights) -> Re
             Arc::new(sizes.iter().map(|size| size.2).collect::<Int64Array>()),
             Arc::new(TimestampMicrosecondArray::from_iter_values(created).with_timezone("UTC")),
             Arc::new(sizes.iter().map(|size| size.3.as_deref()).collect::<StringArray>()),
+            Arc::new(tables.iter().map(|table| table.owner.as_deref()).collect::<StringArray>()),
         ],
     )?)
 }

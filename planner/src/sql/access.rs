@@ -1,13 +1,17 @@
 //! Statements about users, roles and rights.
 //!
 //! ```text
-//!   CREATE USER [IF NOT EXISTS] name [WITH] PASSWORD 'text' [ADMIN]
+//!   CREATE USER [IF NOT EXISTS] name [WITH] [PASSWORD 'text'] [ADMIN]
 //!   CREATE ROLE [IF NOT EXISTS] name [ADMIN]
 //!   ALTER USER name [WITH] [PASSWORD 'text'] [ADMIN | NOADMIN]
 //!   DROP USER | ROLE [IF EXISTS] name
 //!   GRANT SELECT, INSERT, CREATE | ALL [PRIVILEGES] ON [TABLE] name, .. | SCHEMA name, .. TO name, ..
 //!   GRANT role, .. TO name, ..
 //!   REVOKE .. FROM name, ..
+//!   ALTER TABLE | VIEW | MATERIALIZED VIEW | DERIVED TABLE | SCHEMA name OWNER TO name
+//!   REASSIGN OWNED BY name, .. TO name
+//!   CREATE TOKEN name FOR [USER] user [VALID UNTIL 'time']
+//!   DROP TOKEN [IF EXISTS] name FOR [USER] user
 //! ```
 //!
 //! Read here and not by sqlparser, which takes much more than there is, and would have it ignored.
@@ -20,6 +24,7 @@ use sqlparser::tokenizer::Token;
 
 use super::derived::{expect_word, is_word};
 use super::parse::Text;
+use super::statement::Relation;
 use crate::Result;
 
 /// One of them.
@@ -40,6 +45,53 @@ pub enum AccessStatement {
         /// Or taken away.
         is_given: bool,
     },
+    /// `ALTER .. OWNER TO`.
+    SetOwner(SetOwner),
+    /// `REASSIGN OWNED`.
+    Reassign {
+        /// Whose all is given away.
+        from: Vec<Ident>,
+        /// To whom.
+        to: Ident,
+    },
+    /// `CREATE TOKEN`.
+    CreateToken {
+        /// Its name.
+        name: Ident,
+        /// Whom it stands for.
+        user: Ident,
+        /// As it was written.
+        valid_until: Option<String>,
+    },
+    /// `DROP TOKEN`.
+    DropToken {
+        /// Its name.
+        name: Ident,
+        /// Whose it is.
+        user: Ident,
+        /// No error if there is none.
+        if_exists: bool,
+    },
+}
+
+/// `ALTER .. OWNER TO`
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SetOwner {
+    /// What is given.
+    pub of: Owned,
+    /// To whom.
+    pub owner: Ident,
+    /// No error if there is none.
+    pub if_exists: bool,
+}
+
+/// What somebody owns.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Owned {
+    /// A table or view, and what the statement calls it.
+    Relation(Relation, ObjectName),
+    /// A schema.
+    Schema(Ident),
 }
 
 /// `CREATE USER`, `CREATE ROLE`
@@ -47,7 +99,9 @@ pub enum AccessStatement {
 pub struct CreateRole {
     /// Its name.
     pub name: Ident,
-    /// Of users.
+    /// Whether it can log in.
+    pub is_user: bool,
+    /// Of users; those without one log in with tokens.
     pub password: Option<String>,
     /// Whether everything is allowed.
     pub is_admin: bool,
@@ -108,8 +162,10 @@ pub enum Rights {
 /// Whether a text is one of them.
 pub(super) fn is_access(text: &Text<'_>) -> bool {
     let is_made = ["create", "alter", "drop"].iter().any(|verb| text.is_word(0, verb));
-    let is_of_someone = ["user", "role"].iter().any(|noun| text.is_word(1, noun));
-    (is_made && is_of_someone) || text.is_word(0, "grant") || text.is_word(0, "revoke")
+    let is_of_someone = ["user", "role", "token"].iter().any(|noun| text.is_word(1, noun));
+    let is_schema = text.is_word(0, "alter") && text.is_word(1, "schema") && text.is_word(3, "owner");
+    let is_given = ["grant", "revoke", "reassign"].iter().any(|verb| text.is_word(0, verb));
+    (is_made && is_of_someone) || is_schema || is_given
 }
 
 pub(super) fn access(text: &Text<'_>) -> Result<AccessStatement> {
@@ -123,8 +179,20 @@ fn statement(parser: &mut DFParser<'_>) -> Result<AccessStatement, DataFusionErr
         parser.next_token();
         return Ok(rights(parser, is_given)?);
     }
+    if take(parser, &["reassign"]) {
+        return Ok(reassign(parser)?);
+    }
+    if take(parser, &["alter", "schema"]) {
+        let of = Owned::Schema(parser.parse_identifier()?);
+        return Ok(AccessStatement::SetOwner(SetOwner { of, owner: owner(parser)?, if_exists: false }));
+    }
     let is_created = is_word(parser, 0, "create");
     let is_altered = is_word(parser, 0, "alter");
+    if is_word(parser, 1, "token") && !is_altered {
+        parser.next_token();
+        parser.next_token();
+        return Ok(token(parser, is_created)?);
+    }
     let is_user = is_word(parser, 1, "user");
     parser.next_token();
     parser.next_token();
@@ -132,13 +200,13 @@ fn statement(parser: &mut DFParser<'_>) -> Result<AccessStatement, DataFusionErr
         let if_not_exists = take(parser, &["if", "not", "exists"]);
         let name = parser.parse_identifier()?;
         let (password, is_admin) = attributes(parser)?;
-        if is_user && password.is_none() {
+        if !is_user && password.is_some() {
             let found = parser.peek_token();
-            return Ok(parser.expected("PASSWORD 'text'", found)?);
+            return Ok(parser.expected("a role without a password: users have passwords", found)?);
         }
-        let password = password.filter(|_| is_user);
         return Ok(AccessStatement::Create(CreateRole {
             name,
+            is_user,
             password,
             is_admin: is_admin.unwrap_or(false),
             if_not_exists,
@@ -175,6 +243,48 @@ fn attributes(parser: &mut Parser<'_>) -> Result<(Option<String>, Option<bool>),
         _ => None,
     };
     Ok((password, is_admin))
+}
+
+/// `OWNER TO name`
+pub(super) fn owner(parser: &mut Parser<'_>) -> Result<Ident, ParserError> {
+    expect_word(parser, "owner")?;
+    expect_word(parser, "to")?;
+    parser.parse_identifier()
+}
+
+/// `OWNED BY name, .. TO name`
+fn reassign(parser: &mut Parser<'_>) -> Result<AccessStatement, ParserError> {
+    expect_word(parser, "owned")?;
+    expect_word(parser, "by")?;
+    let from = parser.parse_comma_separated(Parser::parse_identifier)?;
+    expect_word(parser, "to")?;
+    Ok(AccessStatement::Reassign { from, to: parser.parse_identifier()? })
+}
+
+/// What follows `CREATE TOKEN` or `DROP TOKEN`.
+fn token(parser: &mut Parser<'_>, is_created: bool) -> Result<AccessStatement, ParserError> {
+    let if_exists = !is_created && take(parser, &["if", "exists"]);
+    let name = parser.parse_identifier()?;
+    expect_word(parser, "for")?;
+    // `FOR user` may also be about a user of that name.
+    let is_next_end = matches!(parser.peek_nth_token(1).token, Token::EOF | Token::SemiColon);
+    if !is_next_end && !is_word(parser, 1, "valid") {
+        take(parser, &["user"]);
+    }
+    let user = parser.parse_identifier()?;
+    if !is_created {
+        return Ok(AccessStatement::DropToken { name, user, if_exists });
+    }
+    let mut valid_until = None;
+    if take(parser, &["valid"]) {
+        expect_word(parser, "until")?;
+        let token = parser.next_token();
+        match token.token {
+            Token::SingleQuotedString(text) => valid_until = Some(text),
+            _ => return parser.expected("a time in single quotes", token),
+        }
+    }
+    Ok(AccessStatement::CreateToken { name, user, valid_until })
 }
 
 fn rights(parser: &mut Parser<'_>, is_given: bool) -> Result<AccessStatement, ParserError> {
@@ -239,13 +349,44 @@ mod tests {
             matches!(read("ALTER USER bob NOADMIN"), Ok(AccessStatement::Alter(role)) if role.is_admin == Some(false))
         );
         assert!(matches!(read("DROP USER IF EXISTS bob"), Ok(AccessStatement::Drop(role)) if role.if_exists));
+        // One who logs in with tokens.
+        assert!(matches!(read("CREATE USER svc"), Ok(AccessStatement::Create(u)) if u.is_user && u.password.is_none()));
         for sql in [
-            "CREATE USER bob",
+            "CREATE ROLE r PASSWORD 'x'",
             "ALTER USER bob",
             "CREATE USER bob PASSWORD x",
             "DROP ROLE a, b",
             "CREATE USER bob PASSWORD 'x' SUPERUSER",
         ] {
+            assert!(read(sql).is_err(), "{sql}");
+        }
+    }
+
+    #[test]
+    fn owners_and_tokens() {
+        let made = read("CREATE TOKEN ci FOR USER svc VALID UNTIL '2030-01-01';");
+        let Ok(AccessStatement::CreateToken { name, user, valid_until }) = made else { panic!("{made:?}") };
+        assert_eq!((name.value.as_str(), user.value.as_str()), ("ci", "svc"));
+        assert_eq!(valid_until.as_deref(), Some("2030-01-01"));
+        let made = read("create token ci for svc");
+        assert!(matches!(&made, Ok(AccessStatement::CreateToken { valid_until: None, .. })), "{made:?}");
+        let made = read("CREATE TOKEN ci FOR user");
+        assert!(matches!(&made, Ok(AccessStatement::CreateToken { user, .. }) if user.value == "user"), "{made:?}");
+        let gone = read("DROP TOKEN IF EXISTS ci FOR svc");
+        assert!(matches!(&gone, Ok(AccessStatement::DropToken { if_exists: true, .. })), "{gone:?}");
+        for (sql, is_table) in [
+            ("ALTER TABLE t OWNER TO bob", true),
+            ("ALTER VIEW IF EXISTS s.v OWNER TO bob", true),
+            ("ALTER MATERIALIZED VIEW v OWNER TO bob", true),
+            ("ALTER DERIVED TABLE d OWNER TO bob", true),
+            ("ALTER SCHEMA s OWNER TO bob", false),
+        ] {
+            let Ok(AccessStatement::SetOwner(set)) = read(sql) else { panic!("{sql}: {:?}", read(sql)) };
+            assert_eq!((matches!(set.of, Owned::Relation(..)), set.owner.value.as_str()), (is_table, "bob"), "{sql}");
+        }
+        let given = read("REASSIGN OWNED BY bob, eve TO ann");
+        assert!(matches!(&given, Ok(AccessStatement::Reassign { from, .. }) if from.len() == 2), "{given:?}");
+        for sql in ["CREATE TOKEN ci", "CREATE TOKEN ci FOR svc VALID UNTIL 2030", "ALTER TABLE t OWNER bob"] {
             assert!(read(sql).is_err(), "{sql}");
         }
     }

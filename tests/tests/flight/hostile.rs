@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Int64Array, RecordBatch, StringArray};
+use arrow::array::{Int64Array, NullArray, RecordBatch, StringArray};
+use arrow::ipc::CompressionType;
+use arrow::ipc::writer::IpcWriteOptions;
 use arrow_flight::encode::FlightDataEncoderBuilder;
 use arrow_flight::sql::{
     Any, CommandGetTables, CommandPreparedStatementQuery, CommandStatementIngest, CommandStatementQuery,
@@ -71,6 +73,65 @@ async fn bytes_that_are_no_messages() {
     let request = caller.request(futures::stream::empty());
     assert!(is_clear(&caller.calls.do_put(request).await.map(drop).unwrap_err()));
     assert_eq!(caller.text("SELECT 1").await.unwrap(), "1");
+}
+
+/// Lengths that nothing is behind: taken at their word they would be more memory than there is, and the end of the server.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn rows_that_say_they_are_huge() {
+    let served = Served::open().await;
+    let mut caller = served.caller().await;
+    caller.update("CREATE TABLE t (a BIGINT)").await.unwrap();
+    let ingest = CommandStatementIngest { table: "t".into(), ..CommandStatementIngest::default() };
+    let rows = RecordBatch::try_from_iter([("a", Arc::new(Int64Array::from(vec![7; 1000])) as _)]).unwrap();
+    for (codec, told) in [
+        (CompressionType::LZ4_FRAME, 1_i64 << 45),
+        (CompressionType::LZ4_FRAME, i64::MAX),
+        (CompressionType::LZ4_FRAME, -2),
+        (CompressionType::ZSTD, 1 << 45),
+        (CompressionType::LZ4_FRAME, 8000),
+        (CompressionType::ZSTD, 8000),
+    ] {
+        let options = IpcWriteOptions::default().try_with_compression(Some(codec)).unwrap();
+        let descriptor = FlightDescriptor::new_cmd(ingest.as_any().encode_to_vec());
+        let encoder = FlightDataEncoderBuilder::new().with_options(options).with_flight_descriptor(Some(descriptor));
+        let encoded = encoder.build(futures::stream::iter([Ok(rows.clone())]));
+        let mut messages: Vec<FlightData> = encoded.try_collect().await.unwrap();
+        let body = messages.last_mut().unwrap();
+        let mut bytes = body.data_body.to_vec();
+        // The one buffer begins with its length.
+        let at = bytes.windows(8).position(|eight| eight == 8000_i64.to_le_bytes()).expect("a packed buffer");
+        bytes[at..at + 8].copy_from_slice(&told.to_le_bytes());
+        body.data_body = Bytes::from(bytes);
+        let request = caller.request(futures::stream::iter(messages));
+        let outcome = match caller.calls.do_put(request).await {
+            Ok(stream) => stream.into_inner().try_collect::<Vec<_>>().await.map(drop),
+            Err(error) => Err(error),
+        };
+        match (told, outcome) {
+            (8000, outcome) => outcome.unwrap(),
+            (_, outcome) => assert!(is_clear(&outcome.unwrap_err()), "{codec:?} {told}"),
+        }
+    }
+    // A column of nulls has no bytes: any number of rows fits into a message.
+    let nulls = RecordBatch::try_from_iter([("a", Arc::new(NullArray::new(1 << 40)) as _)]).unwrap();
+    let request = caller.request(futures::stream::iter(messages(&ingest, &nulls).await));
+    let error = match caller.calls.do_put(request).await {
+        Ok(stream) => stream.into_inner().try_collect::<Vec<_>>().await.map(drop),
+        Err(error) => Err(error),
+    };
+    assert!(is_clear(&error.unwrap_err()));
+    assert_eq!(caller.text("SELECT count(*) FROM t").await.unwrap(), "2000");
+}
+
+/// Who has not logged in has nothing read of what he sends.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_is_read_of_strangers() {
+    let served = Served::with_users().await;
+    let mut stranger = served.caller().await;
+    // Larger than any message may be: the server would say so, had it read it.
+    let huge = "x".repeat(65 << 20);
+    let error = stranger.text(&huge).await.unwrap_err();
+    assert_eq!(error.code(), Code::Unauthenticated, "{error}");
 }
 
 /// What is too large is refused before it is taken in; bytes that are not even HTTP end their own connection only.

@@ -1,5 +1,6 @@
-//! Many clients at once: queries, appends and cancels side by side. `NECTARINE_FLIGHT_CLIENTS=64 NECTARINE_FLIGHT_SECONDS=300` for the long
-//! form, in a release build for its figures.
+//! Many clients at once: queries, appends and cancels side by side. `NECTARINE_LOAD_MINUTES=5` is the long form: 64 clients for five minutes
+//! (`NECTARINE_FLIGHT_CLIENTS` for another number), and memory must stay flat; in a release build for its figures. Without it a few
+//! seconds.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
@@ -15,6 +16,13 @@ fn number(name: &str, default: usize) -> usize {
     std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
 }
 
+/// Memory of this process, where the system tells it.
+fn resident_bytes() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok()).unwrap_or(0) << 10
+}
+
 #[derive(Default)]
 struct Told {
     queries: AtomicUsize,
@@ -28,7 +36,11 @@ struct Told {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn many_clients_at_once() {
-    let (n_clients, seconds) = (number("NECTARINE_FLIGHT_CLIENTS", 12), number("NECTARINE_FLIGHT_SECONDS", 5));
+    let minutes = number("NECTARINE_LOAD_MINUTES", 0);
+    let (n_clients, seconds) = match minutes {
+        0 => (number("NECTARINE_FLIGHT_CLIENTS", 12), number("NECTARINE_FLIGHT_SECONDS", 5)),
+        _ => (number("NECTARINE_FLIGHT_CLIENTS", 64), 60 * minutes),
+    };
     let served = Arc::new(Served::with_users().await);
     let login = served.server.first_login().map(|(user, password)| (user.to_owned(), password.to_owned()));
     let (user, password) = login.expect("a first login");
@@ -52,7 +64,11 @@ async fn many_clients_at_once() {
             times
         }));
     }
-    tokio::time::sleep(Duration::from_secs(seconds as u64)).await;
+    // All that grows once has grown after a third of the time.
+    tokio::time::sleep(Duration::from_secs(seconds as u64) / 3).await;
+    let warm = resident_bytes();
+    tokio::time::sleep(Duration::from_secs(seconds as u64) * 2 / 3).await;
+    let last = resident_bytes();
     told.stop.store(true, Ordering::Relaxed);
     let mut times = vec![];
     for task in tasks {
@@ -61,13 +77,18 @@ async fn many_clients_at_once() {
     times.sort();
     let at = |share: f64| times.get((times.len() as f64 * share) as usize).copied().unwrap_or_default();
     println!(
-        "{n_clients} clients, {seconds} s: {} queries, {} appends, {} cancels; exact hits p50 {:?} p99 {:?}",
+        "{n_clients} clients, {seconds} s: {} queries, {} appends, {} cancels; {} exact hits, p50 {:?} p99 {:?}; memory {} MB, then {} MB",
         told.queries.load(Ordering::Relaxed),
         told.appends.load(Ordering::Relaxed),
         told.cancels.load(Ordering::Relaxed),
+        times.len(),
         at(0.5),
-        at(0.99)
+        at(0.99),
+        warm >> 20,
+        last >> 20,
     );
+    // A table that gets an extent with each append takes some.
+    assert!(minutes == 0 || last < warm + warm / 5 + (64 << 20), "memory grows: {warm} bytes, then {last}");
     assert!(told.queries.load(Ordering::Relaxed) > n_clients);
     let rows = admin.text("SELECT count(*) FROM growing").await.unwrap();
     assert_eq!(rows, told.appended.load(Ordering::Relaxed).to_string());

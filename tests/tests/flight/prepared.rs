@@ -147,3 +147,32 @@ async fn statements_are_planned_anew_and_closed() {
     assert_eq!(caller.update_prepared(&ddl.prepared_statement_handle, None).await.unwrap(), 0);
     assert_eq!(caller.text("SELECT count(*) FROM u").await.unwrap(), "0");
 }
+
+/// Several rows of values are inserted in one transaction, or not at all; what cannot be is refused.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn batches_are_whole() {
+    let served = Served::open().await;
+    let mut caller = served.caller().await;
+    caller.update("CREATE TABLE t (a BIGINT)").await.unwrap();
+    let divided = caller.prepare("INSERT INTO t SELECT 100 / ?").await.unwrap().prepared_statement_handle;
+    let numbers = |numbers: Vec<i64>| values(vec![Arc::new(Int64Array::from(numbers))]);
+    assert_eq!(caller.update_prepared(&divided, Some(numbers(vec![1, 2, 4]))).await.unwrap(), 3);
+    assert_eq!(caller.text("SELECT a FROM t ORDER BY a").await.unwrap(), "25\n50\n100");
+    let error = caller.update_prepared(&divided, Some(numbers(vec![5, 0, 10]))).await.unwrap_err();
+    assert!(error.message().to_lowercase().contains("zero"), "{error}");
+    assert_eq!(caller.text("SELECT count(*) FROM t").await.unwrap(), "3", "a part of a batch was inserted");
+    // All queries of a batch read the same snapshot.
+    let doubled = caller.prepare("INSERT INTO t SELECT a + ? FROM t").await.unwrap().prepared_statement_handle;
+    assert_eq!(caller.update_prepared(&doubled, Some(numbers(vec![1, 2]))).await.unwrap(), 6);
+    let error = caller.update_prepared(&divided, Some(numbers(vec![1; 101]))).await.unwrap_err();
+    assert_eq!(error.code(), Code::Unimplemented, "{error}");
+    assert_eq!(caller.text("SELECT count(*) FROM t").await.unwrap(), "9");
+    let file = served.db.path("out.csv").display().to_string();
+    let copy = caller.prepare(&format!("COPY (SELECT a FROM t WHERE a > ?) TO '{file}'")).await.unwrap();
+    let copy = copy.prepared_statement_handle;
+    let error = caller.update_prepared(&copy, Some(numbers(vec![1, 2]))).await.unwrap_err();
+    assert_eq!(error.code(), Code::Unimplemented, "{error}");
+    assert!(!served.db.path("out.csv").exists());
+    caller.update_prepared(&copy, Some(numbers(vec![50]))).await.unwrap();
+    assert!(served.db.path("out.csv").exists());
+}

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use nectarine_engine::{RemoteSession, TlsOptions};
+use nectarine_engine::{Login, RemoteSession, TlsOptions};
 use nectarine_tests::db::Db;
 use nectarine_tests::flight::{Served, python};
 use nectarine_tests::program::binary;
@@ -48,7 +48,8 @@ async fn the_shell_on_a_server() {
     assert!(!ok && said.contains("log in"), "{said}");
     let (ok, _, said) = shell(&["--connect", "grpc://127.0.0.1:1", "-c", "SELECT 1"], "").await;
     assert!(!ok && said.contains("cannot connect"), "{said}");
-    let session = RemoteSession::connect(&url, None, Some((&user, &password))).await.unwrap();
+    let session =
+        RemoteSession::connect(&url, None, Login::Password { user: &user, password: &password }).await.unwrap();
     let names = session.names().await.unwrap();
     assert!(names.tables.iter().any(|(schema, table, _)| schema == "public" && table == "t"), "{:?}", names.tables);
 }
@@ -74,25 +75,28 @@ async fn tls_and_nothing_else() {
     let (user, password) = login.expect("a first login");
     let url = served.server.url();
     assert!(url.starts_with("grpcs://"));
-    let session = RemoteSession::connect(&url, Some(&pem), Some((&user, &password))).await.unwrap();
+    let session =
+        RemoteSession::connect(&url, Some(&pem), Login::Password { user: &user, password: &password }).await.unwrap();
     assert_eq!(session.address(), url);
     // Neither plain text nor a certificate that nobody vouches for.
     let plain = url.replace("grpcs://", "grpc://");
-    assert!(RemoteSession::connect(&plain, None, Some((&user, &password))).await.is_err());
-    assert!(RemoteSession::connect(&url, None, Some((&user, &password))).await.is_err());
+    assert!(RemoteSession::connect(&plain, None, Login::Password { user: &user, password: &password }).await.is_err());
+    assert!(RemoteSession::connect(&url, None, Login::Password { user: &user, password: &password }).await.is_err());
     // A new certificate is used by new connections.
     let Some((new_pem, new_key)) = certificate(folder.path(), "new").await else { return };
     std::fs::copy(&new_key, &key).unwrap();
     std::fs::copy(&pem, folder.path().join("old.pem")).unwrap();
     std::fs::copy(&new_pem, &pem).unwrap();
     tokio::time::sleep(std::time::Duration::from_millis(1200)).await;
-    RemoteSession::connect(&url, Some(&new_pem), Some((&user, &password))).await.unwrap();
+    RemoteSession::connect(&url, Some(&new_pem), Login::Password { user: &user, password: &password }).await.unwrap();
     let old = folder.path().join("old.pem");
-    assert!(RemoteSession::connect(&url, Some(&old), Some((&user, &password))).await.is_err());
+    assert!(
+        RemoteSession::connect(&url, Some(&old), Login::Password { user: &user, password: &password }).await.is_err()
+    );
     // One that cannot be read changes nothing.
     std::fs::write(&pem, "nonsense").unwrap();
     tokio::time::sleep(std::time::Duration::from_millis(1200)).await;
-    RemoteSession::connect(&url, Some(&new_pem), Some((&user, &password))).await.unwrap();
+    RemoteSession::connect(&url, Some(&new_pem), Login::Password { user: &user, password: &password }).await.unwrap();
     let broken = nectarine_engine::FlightServer::start(served.db.engine(), {
         let mut wanted = nectarine_engine::FlightOptions::new("127.0.0.1:0".parse().unwrap());
         wanted.tls = Some(options(&pem, &key));

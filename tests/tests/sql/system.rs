@@ -38,7 +38,7 @@ async fn columns() {
         columns("tables").await,
         format!(
             "table_schema|Utf8, table_name|Utf8, table_type|Utf8, format|Utf8, location|Utf8, extents|Int64, bytes|Int64, rows|Int64, \
-             created_at|{time}, error|Utf8"
+             created_at|{time}, error|Utf8, owner|Utf8"
         )
     );
     assert_eq!(

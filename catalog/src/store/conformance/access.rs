@@ -1,7 +1,7 @@
 //! What every metadata store does with users, roles and rights.
 
 use super::{MemoryStore, MetadataStore, SqliteStore, add, table, version};
-use crate::{Access, AccessChange, CatalogError, Grant, Privilege, Role, Securable, TableDef};
+use crate::{Access, AccessChange, CatalogError, Grant, Privilege, Role, Securable, TableDef, TableKind, Token};
 
 conformance! {
     users_and_rights_come_back_as_they_were
@@ -13,6 +13,9 @@ conformance! {
     rights_go_with_their_schema
     rights_go_with_their_role
     who_owns_something_stays
+    a_view_keeps_its_rights_when_it_is_replaced
+    owners_change
+    tokens_are_kept_by_their_digests
     refused_changes_leave_no_trace
     changes_raise_the_version
 }
@@ -166,11 +169,87 @@ async fn who_owns_something_stays(store: &dyn MetadataStore) {
     add(store, &t, &[]).await;
     let drop = AccessChange::Drop("bob".to_owned());
     let refused = store.change_access(&drop).await;
-    assert!(matches!(refused, Err(CatalogError::OwnsTables { n_tables: 1, .. })), "{refused:?}");
+    assert!(
+        matches!(&refused, Err(CatalogError::OwnsThings { owned, .. }) if owned == &["table public.t"]),
+        "{refused:?}"
+    );
     let found = access(store).await;
     assert!(found.owns("bob", &t) && found.may("bob", Privilege::Insert, &t));
     store.drop_table(t.id).await.expect("dropped");
     change(store, drop).await;
+}
+
+async fn a_view_keeps_its_rights_when_it_is_replaced(store: &dyn MetadataStore) {
+    let view = |query: &str| {
+        let kind = TableKind::View { query: query.to_owned(), default_schema: "public".to_owned() };
+        TableDef { kind, ..table("v") }
+    };
+    let (first, second, third) = (view("SELECT 1"), view("SELECT 2"), table("v"));
+    add(store, &first, &[]).await;
+    roles(store, &["bob"]).await;
+    give(store, &[grant("bob", Privilege::Select, on(&first))]).await;
+    store.create_table(&second, &[], true).await.expect("replaced");
+    assert!(access(store).await.may("bob", Privilege::Select, &second));
+    // Another table does not get what was meant for a view.
+    store.create_table(&third, &[], true).await.expect("replaced");
+    assert!(access(store).await.grants.is_empty());
+}
+
+async fn owners_change(store: &dyn MetadataStore) {
+    let t = table("t");
+    add(store, &t, &[]).await;
+    store.create_schema("zoo").await.expect("a schema");
+    roles(store, &["bob", "eve"]).await;
+    let to = |owner: Option<&str>| AccessChange::SetOwner {
+        of: vec![on(&t), Securable::Schema("zoo".to_owned())],
+        owner: owner.map(str::to_owned),
+    };
+    change(store, to(Some("bob"))).await;
+    let owner = async || store.tables().await.expect("tables")[0].owner.clone();
+    assert_eq!(owner().await.as_deref(), Some("bob"));
+    let found = access(store).await;
+    assert!(found.owns_schema("bob", "zoo") && found.may_create("bob", "zoo") && !found.owns_schema("eve", "zoo"));
+    let refused = store.change_access(&AccessChange::Drop("bob".to_owned())).await;
+    let Err(CatalogError::OwnsThings { owned, .. }) = refused else { panic!("{refused:?}") };
+    assert_eq!(owned, ["table public.t", "schema zoo"]);
+    assert!(store.change_access(&to(Some("nobody"))).await.is_err());
+    change(store, to(Some("eve"))).await;
+    change(store, AccessChange::Drop("bob".to_owned())).await;
+    change(store, to(None)).await;
+    assert_eq!(owner().await, None);
+    // Another schema of the same name is nobody's.
+    change(store, to(Some("eve"))).await;
+    store.drop_schema("zoo", true).await.expect("dropped");
+    store.create_schema("zoo").await.expect("a schema");
+    assert!(!access(store).await.owns_schema("eve", "zoo"));
+}
+
+async fn tokens_are_kept_by_their_digests(store: &dyn MetadataStore) {
+    roles(store, &["bob", "eve"]).await;
+    let token = |name: &str, digest: &str, expires_at| Token {
+        user: "bob".to_owned(),
+        name: name.to_owned(),
+        digest: digest.to_owned(),
+        created_at: 3,
+        expires_at,
+    };
+    let (first, second) = (token("ci", "d1", None), token("night", "d2", Some(100)));
+    change(store, AccessChange::CreateToken(first.clone())).await;
+    change(store, AccessChange::CreateToken(second.clone())).await;
+    assert!(store.change_access(&AccessChange::CreateToken(token("ci", "d3", None))).await.is_err());
+    let nobody = Token { user: "nobody".to_owned(), ..first.clone() };
+    assert!(store.change_access(&AccessChange::CreateToken(nobody)).await.is_err());
+    let found = access(store).await;
+    assert_eq!(found.token("d1", i64::MAX), Some(&first));
+    assert_eq!((found.token("d2", 99), found.token("d2", 100)), (Some(&second), None));
+    assert_eq!(found.token("d3", 0), None);
+    let drop = |name: &str| AccessChange::DropToken { user: "bob".to_owned(), name: name.to_owned() };
+    change(store, drop("ci")).await;
+    assert!(store.change_access(&drop("ci")).await.is_err());
+    assert_eq!(access(store).await.token("d1", 0), None);
+    // They go with their user.
+    change(store, AccessChange::Drop("bob".to_owned())).await;
+    assert!(access(store).await.tokens.is_empty());
 }
 
 async fn refused_changes_leave_no_trace(store: &dyn MetadataStore) {

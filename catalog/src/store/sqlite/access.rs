@@ -8,7 +8,7 @@ use sqlx::{Connection, Row};
 use super::fault::Fault;
 use super::lane::Lane;
 use super::tables;
-use crate::{Access, AccessChange, Grant, Privilege, Role, Securable, TableId};
+use crate::{Access, AccessChange, Grant, Privilege, Role, Securable, TableId, Token};
 
 pub(super) async fn read(lane: &mut Lane) -> Result<Access, Fault> {
     // One transaction: rights must belong to the roles beside them.
@@ -24,7 +24,7 @@ pub(super) async fn change(lane: &mut Lane, wanted: &AccessChange) -> Result<(),
     let tables = tables::all(&mut change).await?;
     let schemas: Vec<String> = sqlx::query_scalar("SELECT name FROM schemas").fetch_all(&mut *change).await?;
     access.apply(wanted, &tables, &schemas)?;
-    for delete in ["DELETE FROM roles", "DELETE FROM role_members", "DELETE FROM grants"] {
+    for delete in ["DELETE FROM roles", "DELETE FROM role_members", "DELETE FROM grants", "DELETE FROM tokens"] {
         sqlx::query(delete).execute(&mut *change).await?;
     }
     for role in access.roles.values() {
@@ -41,6 +41,25 @@ pub(super) async fn change(lane: &mut Lane, wanted: &AccessChange) -> Result<(),
         insert.execute(&mut *change).await?;
     }
     write_grants(&mut change, access.grants.iter()).await?;
+    for token in &access.tokens {
+        sqlx::query("INSERT INTO tokens (user_name, name, digest, created_at, expires_at) VALUES ($1, $2, $3, $4, $5)")
+            .bind(&token.user)
+            .bind(&token.name)
+            .bind(&token.digest)
+            .bind(token.created_at)
+            .bind(token.expires_at)
+            .execute(&mut *change)
+            .await?;
+    }
+    if let AccessChange::SetOwner { of, owner } = wanted {
+        for thing in of {
+            let (update, id) = match thing {
+                Securable::Table(id) => ("UPDATE tables SET owner = $1 WHERE id = $2", id.to_string()),
+                Securable::Schema(name) => ("UPDATE schemas SET owner = $1 WHERE name = $2", name.clone()),
+            };
+            sqlx::query(update).bind(owner).bind(id).execute(&mut *change).await?;
+        }
+    }
     Ok(change.commit().await?)
 }
 
@@ -78,9 +97,19 @@ async fn all(connection: &mut SqliteConnection) -> Result<Access, Fault> {
     let members: Vec<(String, String)> =
         sqlx::query_as("SELECT role, member FROM role_members").fetch_all(&mut *connection).await?;
     let grants = sqlx::query("SELECT grantee, privilege, table_id, schema_name FROM grants");
-    let grants = grants.fetch_all(connection).await?;
+    let grants = grants.fetch_all(&mut *connection).await?;
     let grants = grants.iter().map(grant).collect::<Result<BTreeSet<_>, Fault>>()?;
-    Ok(Access { roles, members: members.into_iter().collect(), grants })
+    let owners: Vec<(String, String)> =
+        sqlx::query_as("SELECT name, owner FROM schemas WHERE owner IS NOT NULL").fetch_all(&mut *connection).await?;
+    let tokens = sqlx::query("SELECT user_name, name, digest, created_at, expires_at FROM tokens");
+    let tokens = tokens.fetch_all(connection).await?;
+    Ok(Access {
+        roles,
+        members: members.into_iter().collect(),
+        grants,
+        schema_owners: owners.into_iter().collect(),
+        tokens: tokens.iter().map(token).collect::<Result<BTreeSet<_>, Fault>>()?,
+    })
 }
 
 fn role(row: &SqliteRow) -> Result<(String, Role), Fault> {
@@ -88,6 +117,16 @@ fn role(row: &SqliteRow) -> Result<(String, Role), Fault> {
     let role =
         Role { name: name.clone(), password: row.try_get(1)?, is_admin: row.try_get(2)?, created_at: row.try_get(3)? };
     Ok((name, role))
+}
+
+fn token(row: &SqliteRow) -> Result<Token, Fault> {
+    Ok(Token {
+        user: row.try_get(0)?,
+        name: row.try_get(1)?,
+        digest: row.try_get(2)?,
+        created_at: row.try_get(3)?,
+        expires_at: row.try_get(4)?,
+    })
 }
 
 fn grant(row: &SqliteRow) -> Result<Grant, Fault> {

@@ -38,7 +38,7 @@ pub(super) async fn log(lane: &mut Lane, queries: &[QueryRecord], keep: usize) -
 pub(super) async fn list(lane: &mut Lane, limit: usize) -> Result<Vec<QueryRecord>, Fault> {
     let rows = sqlx::query(
         "SELECT query_id, started_at, user_name, sql_text, state, error, elapsed_ms, cpu_ms, rows_returned, bytes_scanned,
-                planning_ms, reuse, entries_used, saved_ms, process, extents_total, extents_reused
+                planning_ms, reuse, entries_used, saved_ms, process, extents_total, extents_reused, login
          FROM queries ORDER BY started_at DESC, query_id DESC LIMIT $1",
     )
     .bind(i64::try_from(limit).unwrap_or(i64::MAX))
@@ -63,7 +63,7 @@ fn upsert(queries: &[QueryRecord]) -> QueryBuilder<Sqlite> {
     let mut insert = QueryBuilder::new(
         "INSERT INTO queries (query_id, started_at, user_name, sql_text, state, error, elapsed_ms, cpu_ms, rows_returned,
                               bytes_scanned, planning_ms, reuse, entries_used, saved_ms, process, lookups,
-                              extents_total, extents_reused) ",
+                              extents_total, extents_reused, login) ",
     );
     insert.push_values(queries, |mut row, query| {
         row.push_bind(query.query_id.to_string())
@@ -83,7 +83,8 @@ fn upsert(queries: &[QueryRecord]) -> QueryBuilder<Sqlite> {
             .push_bind(&query.process)
             .push_bind(pack(&query.lookups))
             .push_bind(query.extents_total)
-            .push_bind(query.extents_reused);
+            .push_bind(query.extents_reused)
+            .push_bind(&query.login);
     });
     insert.push(
         " ON CONFLICT (query_id) DO UPDATE SET started_at = excluded.started_at, user_name = excluded.user_name,
@@ -91,7 +92,7 @@ fn upsert(queries: &[QueryRecord]) -> QueryBuilder<Sqlite> {
           cpu_ms = excluded.cpu_ms, rows_returned = excluded.rows_returned, bytes_scanned = excluded.bytes_scanned,
           planning_ms = excluded.planning_ms, reuse = excluded.reuse, entries_used = excluded.entries_used,
           saved_ms = excluded.saved_ms, process = excluded.process, lookups = excluded.lookups,
-          extents_total = excluded.extents_total, extents_reused = excluded.extents_reused",
+          extents_total = excluded.extents_total, extents_reused = excluded.extents_reused, login = excluded.login",
     );
     insert
 }
@@ -116,6 +117,7 @@ fn read(row: &SqliteRow) -> Result<QueryRecord, Fault> {
         process: row.try_get(14)?,
         extents_total: row.try_get(15)?,
         extents_reused: row.try_get(16)?,
+        login: row.try_get(17)?,
         lookups: vec![],
     })
 }

@@ -10,9 +10,10 @@ use sqlx::sqlite::{SqliteConnection, SqliteRow};
 use super::fault::Fault;
 use super::lane::Lane;
 use super::{access, extents, schemas};
+use crate::access::keeps_rights;
 pub(super) use crate::named::{decode_schema, encode_schema};
 use crate::store::{no_such_table, table_exists};
-use crate::{CatalogError, Extent, TableDef, TableId, TableKind, TableName, named};
+use crate::{CatalogError, Extent, Securable, TableDef, TableId, TableKind, TableName, named};
 
 /// A query for the columns that [`read`] expects, in its order.
 macro_rules! select {
@@ -76,9 +77,10 @@ pub(super) async fn create(
     }
     let mut kept = vec![];
     if let Some(old) = &replaced {
-        // The same table in another form keeps its rights; they would go with the old one.
-        if old.id == table.id {
+        // They would go with the old one.
+        if keeps_rights(old, table) {
             kept = access::grants_on(&mut change, old.id).await?;
+            kept.iter_mut().for_each(|grant| grant.on = Securable::Table(table.id));
         }
         delete(&mut change, old.id).await?;
     }
