@@ -11,13 +11,14 @@ use datafusion::execution::context::SessionState;
 use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
 use datafusion::execution::memory_pool::TrackConsumersPool;
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
+use datafusion::optimizer::Analyzer;
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::prelude::SessionConfig;
 use nectarine_catalog::store::{MetadataStore, SqliteStore};
 use nectarine_catalog::{Clock, ExtentTracker, ObjectStores, SystemClock};
-use nectarine_executor::{LowerExtentScans, NameScannedFiles};
+use nectarine_executor::{CsvFilesFactory, LowerExtentScans, NameScannedFiles};
 use nectarine_planner::reuse::ReusePrefixes;
-use nectarine_planner::{PlainAntiJoins, UnambiguousFilters, WholeWindows};
+use nectarine_planner::{ExactDecimals, PlainAntiJoins, UnambiguousFilters, WholeWindows};
 
 use crate::access::Who;
 use crate::catalog_view::CatalogCache;
@@ -28,6 +29,7 @@ use crate::query_log::QueryLog;
 use crate::reuse::{self, CacheAdmin, Reuse};
 use crate::session::Session;
 use crate::settings::{NectarineExtension, NectarineOptions, SPILL_FILE_BYTES, Settings, parse_size};
+use crate::shielded::Shielded;
 use crate::stores::StoreRegistry;
 use crate::{EngineError, ErrorKind, Result, machine, sweep};
 
@@ -50,7 +52,7 @@ pub(crate) struct Shared {
     pub(crate) reuse: Reuse,
     pub(crate) settings: Settings,
     /// What every session starts from.
-    pub(crate) template: SessionState,
+    pub(crate) template: Shielded<SessionState>,
     /// Last, so that the temporary folder goes after all who write to it.
     pub(crate) home: Home,
 }
@@ -187,16 +189,20 @@ impl EngineBuilder {
         rules.insert(1, Arc::new(PlainAntiJoins));
         rules.insert(2, Arc::new(LowerExtentScans::new(Arc::clone(&runtime))));
         rules.push(Arc::new(NameScannedFiles));
+        let mut analyzer_rules = Analyzer::new().rules;
+        ExactDecimals::around(&mut analyzer_rules);
+        analyzer_rules.push(Arc::new(OnlyViews));
         let mut builder = SessionStateBuilder::new()
             .with_config(config)
             .with_runtime_env(runtime)
             .with_default_features()
-            .with_analyzer_rule(Arc::new(OnlyViews))
+            .with_analyzer_rules(analyzer_rules)
             .with_physical_optimizer_rules(rules);
         if let Some(extend) = self.extend {
             builder = extend(builder);
         }
-        let template = builder.build();
+        let mut template = builder.build();
+        template.register_file_format(Arc::new(CsvFilesFactory::default()), true)?;
 
         let tracker = ExtentTracker::new(Arc::clone(&store), object_stores.clone(), Arc::new(SystemClock));
         let log =
@@ -207,6 +213,7 @@ impl EngineBuilder {
         let clock = self.clock.unwrap_or_else(|| Arc::new(SystemClock));
         let reuse = Reuse::open(&home, Arc::clone(&store), object_stores.clone(), &ours, clock).await?;
         let reuse = Reuse { cost_min: self.cost_min, ..reuse };
+        let template = Shielded(template);
         let shared = Shared { store, object_stores, tracker, catalog, log, reuse, settings, template, home };
         let shared = Arc::new(shared);
         reuse::follow(Arc::downgrade(&shared));

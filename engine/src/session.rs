@@ -34,8 +34,9 @@ use crate::record::Record;
 use crate::reuse::{self, ReceiptSlot, SettingsDigest};
 use crate::rows::{Ending, RecordedStream};
 use crate::settings::adds_exactly;
+use crate::shielded::Shielded;
 use crate::statement::{Planning, SessionTables, StatementCatalog};
-use crate::{Answer, AnswerKind, Result, command, describe, names};
+use crate::{Answer, AnswerKind, Pipes, Result, command, describe, names};
 
 use crate::names::Names;
 
@@ -49,7 +50,7 @@ pub(crate) struct SessionInner {
     pub(crate) shared: Arc<Shared>,
     pub(crate) who: Who,
     /// Configuration and functions that statements of this session start from.
-    pub(crate) state: RwLock<SessionState>,
+    pub(crate) state: RwLock<Shielded<SessionState>>,
     /// Statements behind PREPARE, by name. Planned again at each EXECUTE: what they read may have grown.
     pub(crate) prepared: Mutex<HashMap<String, DFStatement>>,
     pub(crate) tables: RwLock<Arc<SessionTables>>,
@@ -64,7 +65,7 @@ impl Session {
         let inner = SessionInner {
             shared,
             who,
-            state: RwLock::new(state),
+            state: RwLock::new(Shielded(state)),
             prepared: Mutex::default(),
             tables: RwLock::default(),
             changed: Mutex::default(),
@@ -78,7 +79,7 @@ impl Session {
         let inner = SessionInner {
             shared: Arc::clone(&self.inner.shared),
             who: self.inner.who.clone(),
-            state: RwLock::new(self.inner.state.read().clone()),
+            state: RwLock::new(Shielded(self.inner.state.read().clone())),
             prepared: Mutex::default(),
             tables: RwLock::default(),
             changed: Mutex::new(self.inner.changed.lock().clone()),
@@ -101,12 +102,27 @@ impl Session {
     /// The same, with values for the statement's placeholders: a column each. Several rows are for `INSERT .. VALUES` only,
     /// which inserts them all at once.
     pub async fn execute_with(&self, sql: &str, values: Option<&RecordBatch>, progress: &Progress) -> Result<Answer> {
+        self.execute_in(sql, values, &Pipes::default(), progress).await
+    }
+
+    /// The same for a client that has a standard input or output for COPY. Rows that go there have gone when this returns.
+    pub async fn execute_piped(&self, sql: &str, pipes: &Pipes, progress: &Progress) -> Result<Answer> {
+        self.execute_in(sql, None, pipes, progress).await
+    }
+
+    async fn execute_in(
+        &self,
+        sql: &str,
+        values: Option<&RecordBatch>,
+        pipes: &Pipes,
+        progress: &Progress,
+    ) -> Result<Answer> {
         progress.start();
         let record = Record::start(&self.inner.shared.log, QueryId::new(), sql, &self.user_name());
         let deadline = Deadline::from_now(options(self.inner.state.read().config_options()).statement_timeout);
         // Boxed: the state machine of all statements together is too large for the stack of a caller, and its type for the
         // compiler of one.
-        let work: BoxFuture<'_, Result<Answer>> = Box::pin(self.run(sql, values, progress, &record));
+        let work: BoxFuture<'_, Result<Answer>> = Box::pin(self.run(sql, values, pipes, progress, &record));
         let outcome = match deadline {
             None => work.await,
             Some(deadline) => deadline.keep(work).await,
@@ -194,6 +210,7 @@ impl Session {
         &self,
         text: &str,
         values: Option<&RecordBatch>,
+        pipes: &Pipes,
         progress: &Progress,
         record: &Record,
     ) -> Result<Answer> {
@@ -220,6 +237,7 @@ impl Session {
             session: self,
             text,
             values,
+            pipes,
             catalog: &catalog,
             state: planning.state(),
             planning: &planning,
