@@ -166,7 +166,12 @@ impl Options {
             _ if name.contains('.') => (name, value),
             _ => (format!("format.{name}"), value),
         };
-        if self.pairs.iter().any(|(known, _)| *known == name) {
+        let before = self.pairs.iter().find(|(known, _)| *known == name);
+        // DataFusion's users may say the same twice.
+        if self.direction == Direction::To && before.is_some_and(|(_, before)| *before == value) {
+            return Ok(());
+        }
+        if before.is_some() {
             return Err(ParserError::ParserError(format!("option {name} is specified more than once")));
         }
         self.pairs.push((name, value));
@@ -206,7 +211,8 @@ fn place(parser: &mut Parser<'_>, standard: (&str, &str), expected: &str) -> Res
 fn escape_pattern(text: &str) -> String {
     let mut pattern = String::with_capacity(text.len());
     for c in text.chars() {
-        if c.is_ascii_punctuation() {
+        // Not all that is no letter: `\<` is the beginning of a word.
+        if r"\.+*?()|[]{}^$#&-~".contains(c) {
             pattern.push('\\');
         }
         pattern.push(c);

@@ -47,7 +47,7 @@ fn copy_from_in_all_spellings() {
         ),
         (
             "COPY t FROM 'f' (FORMAT csv, HEADER, DELIMITER '|', NULL 'N/A')",
-            "t [] f CSV [format.has_header=true format.delimiter=| format.null_regex=^N\\/A$]",
+            "t [] f CSV [format.has_header=true format.delimiter=| format.null_regex=^N/A$]",
         ),
         ("COPY t FROM 'f' WITH (FORMAT 'csv', HEADER false)", "t [] f CSV [format.has_header=false]"),
         ("COPY t FROM 'f' (FORMAT = csv, quote = '\"')", "t [] f CSV [format.quote=\"]"),
