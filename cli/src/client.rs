@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use nectarine_engine::{Answer, Engine, EngineError, Names, Progress, RemoteSession, Session};
+use nectarine_engine::{Answer, Engine, EngineError, Names, Pipes, Progress, RemoteSession, Session};
 
 use crate::failure::{Failure, Result};
 
@@ -19,10 +19,10 @@ impl Client {
         Self::Here { session: engine.session(), engine }
     }
 
-    /// Runs a statement.
-    pub(crate) async fn execute_observed(&self, sql: &str, progress: &Progress) -> Result<Answer, EngineError> {
+    /// Runs a statement. A server has no use for pipes of ours.
+    pub(crate) async fn execute(&self, sql: &str, pipes: &Pipes, progress: &Progress) -> Result<Answer, EngineError> {
         match self {
-            Self::Here { session, .. } => session.execute_observed(sql, progress).await,
+            Self::Here { session, .. } => session.execute_piped(sql, pipes, progress).await,
             Self::There(session) => session.execute_observed(sql, progress).await,
         }
     }

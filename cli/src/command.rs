@@ -63,7 +63,11 @@ pub(crate) const COMMANDS: &[CommandDoc] = &[
     doc("g", "[FILE or |PROGRAM]", "run the statement, or the last one again"),
     doc("gx", "", "the same, a line per column"),
     doc("watch", "[SECONDS]", "run the statement again and again until Ctrl-C"),
-    doc("copy", "TABLE from|to FILE", "read or write a file; a query in parentheses can be written too"),
+    doc(
+        "copy",
+        "TABLE from|to FILE",
+        "read or write a file, STDIN or STDOUT; a query in parentheses can be written too",
+    ),
     doc("set", "[NAME [VALUE]]", "set a variable for :name, :'name' and :\"name\""),
     doc("unset", "NAME", "forget a variable"),
     doc("echo", "TEXT", "print a line"),

@@ -9,14 +9,14 @@
 //! cancels the statement.
 
 use std::io::{BufRead, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use arrow::array::AsArray;
 use arrow::datatypes::{Int64Type, SchemaRef, UInt64Type};
 use arrow::record_batch::RecordBatch;
 use futures::StreamExt;
-use nectarine_engine::{AnswerKind, EngineError, Notice, Progress, Receipt, Reused};
+use nectarine_engine::{AnswerKind, EngineError, Notice, Pipes, Progress, Receipt, Reused};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -61,6 +61,8 @@ pub(crate) struct Shell {
     /// Markdown was written: the next table needs an empty line before it, or it would be more rows of the last one.
     has_markdown: bool,
     depth: usize,
+    /// The scripts that are being read, the innermost last: what follows a `COPY .. FROM STDIN` in one is its data.
+    pub(crate) scripts: Vec<Box<dyn BufRead>>,
 }
 
 /// How an input ended.
@@ -111,6 +113,7 @@ impl Shell {
             last: None,
             has_markdown: false,
             depth: 0,
+            scripts: vec![],
         }
     }
 
@@ -137,7 +140,7 @@ impl Shell {
         match std::fs::File::open(path) {
             Ok(file) => {
                 self.depth += 1;
-                let flow = self.run_lines(std::io::BufReader::new(file), &name);
+                let flow = self.run_lines(Box::new(std::io::BufReader::new(file)), &name);
                 self.depth -= 1;
                 flow
             }
@@ -147,11 +150,18 @@ impl Shell {
 
     /// Runs standard input as a script.
     pub(crate) fn run_stdin(&mut self) -> Flow {
-        self.run_lines(std::io::stdin().lock(), "standard input")
+        self.run_lines(Box::new(std::io::stdin().lock()), "standard input")
     }
 
-    /// Runs statements as soon as their last line has been read.
-    fn run_lines(&mut self, mut lines: impl BufRead, name: &str) -> Flow {
+    fn run_lines(&mut self, lines: Box<dyn BufRead>, name: &str) -> Flow {
+        self.scripts.push(lines);
+        let flow = self.run_script_lines(name);
+        self.scripts.pop();
+        flow
+    }
+
+    /// Runs statements of the innermost script as soon as their last line has been read.
+    fn run_script_lines(&mut self, name: &str) -> Flow {
         let mut splitter = Splitter::new();
         let mut flow = Flow::Done;
         let mut line = Vec::new();
@@ -159,7 +169,11 @@ impl Shell {
         loop {
             line.clear();
             number += 1;
-            match lines.read_until(b'\n', &mut line) {
+            let read = match self.scripts.last_mut() {
+                Some(lines) => lines.read_until(b'\n', &mut line),
+                None => Ok(0),
+            };
+            match read {
                 Ok(0) => return self.run_rest(flow, &mut splitter, Some(name)),
                 Ok(_) => {}
                 // A folder opens like a file and fails here.
@@ -247,7 +261,7 @@ impl Shell {
 
     /// The rows of a small query of our own.
     pub(crate) fn fetch(&mut self, sql: &str) -> Result<Vec<RecordBatch>> {
-        let running = Running::start(self, sql);
+        let running = Running::start(self, sql, None);
         let mut batches = Vec::new();
         let runtime = self.runtime.clone();
         runtime.block_on(async {
@@ -289,7 +303,12 @@ impl Shell {
 
     /// Runs a statement and prints its rows; `None` when the reader left before the end.
     pub(crate) fn print_answer(&mut self, sql: &str, view: &View, title: Option<&str>) -> Result<Option<Summary>> {
-        let running = Running::start(self, sql);
+        // What a COPY reads from standard input is there before it begins; gone when it has ended.
+        let input = match nectarine_engine::reads_standard_input(sql) {
+            true => Some(self.standard_input()?),
+            false => None,
+        };
+        let running = Running::start(self, sql, input.as_ref().map(|file| file.path().to_owned()));
         let runtime = self.runtime.clone();
         let printed = runtime.block_on(self.print_running(running, sql, view, title));
         let paged = self.output.is_paged();
@@ -313,6 +332,7 @@ impl Shell {
         let mut sink: Option<Box<dyn Sink>> = None;
         let mut summary = Summary { rows: 0, tag: None, elapsed: Duration::ZERO, receipt: Receipt::default() };
         let mut written = None;
+        let mut has_bytes = false;
         loop {
             // Once rows appear on the same screen they are sign of life enough.
             let screen_busy = self.output.is_terminal() && sink.as_ref().is_some_and(|sink| !sink.is_collecting());
@@ -344,6 +364,11 @@ impl Shell {
                         summary.rows += written_rows(&batch);
                     }
                 }
+                Event::Bytes(bytes) => {
+                    live.hide();
+                    has_bytes = true;
+                    self.output.write_all(&bytes)?;
+                }
                 Event::End(receipt) => summary.receipt = receipt,
             }
         }
@@ -351,6 +376,13 @@ impl Shell {
         summary.elapsed = running.started.elapsed();
         if let Some(tag) = written {
             summary.tag = Some(format!("{tag} {}", summary.rows));
+        }
+        if has_bytes {
+            self.output.flush()?;
+            // The rows were the answer; psql says no more either.
+            if !self.interactive && !self.verbose {
+                summary.tag = Some(String::new());
+            }
         }
         if let Some(sink) = &mut sink {
             sink.finish(&mut self.output)?;
@@ -398,6 +430,8 @@ enum Event {
         notices: Vec<Notice>,
     },
     Batch(RecordBatch),
+    /// What goes to standard output as it is.
+    Bytes(Vec<u8>),
     /// After the last row: what was reused.
     End(Receipt),
 }
@@ -411,11 +445,11 @@ struct Running {
 }
 
 impl Running {
-    fn start(shell: &mut Shell, sql: &str) -> Self {
+    fn start(shell: &mut Shell, sql: &str, input: Option<PathBuf>) -> Self {
         shell.interrupt.clear();
         let progress = Progress::new();
         let (sender, events) = mpsc::channel(BATCHES_WAITING_MAX);
-        let work = run(shell.client.clone(), sql.to_owned(), progress.clone(), sender);
+        let work = run(shell.client.clone(), sql.to_owned(), input, progress.clone(), sender);
         let started = Instant::now();
         Self { task: shell.runtime.spawn(Box::pin(work)), events, progress, started }
     }
@@ -484,8 +518,33 @@ impl Drop for Running {
     }
 }
 
-async fn run(client: Client, sql: String, progress: Progress, events: mpsc::Sender<Result<Event, EngineError>>) {
-    let answer = match client.execute_observed(&sql, &progress).await {
+async fn run(
+    client: Client,
+    sql: String,
+    input: Option<PathBuf>,
+    progress: Progress,
+    events: mpsc::Sender<Result<Event, EngineError>>,
+) {
+    let (output, mut bytes) = mpsc::channel(BATCHES_WAITING_MAX);
+    let pipes = Pipes { input, output: Some(output) };
+    let mut executing = Box::pin(client.execute(&sql, &pipes, &progress));
+    let answer = loop {
+        tokio::select! {
+            biased;
+            Some(bytes) = bytes.recv() => {
+                if events.send(Ok(Event::Bytes(bytes))).await.is_err() {
+                    return;
+                }
+            }
+            answer = &mut executing => break answer,
+        }
+    };
+    while let Ok(bytes) = bytes.try_recv() {
+        if events.send(Ok(Event::Bytes(bytes))).await.is_err() {
+            return;
+        }
+    }
+    let answer = match answer {
         Ok(answer) => answer,
         Err(error) => {
             let _ = events.send(Err(error)).await;

@@ -28,6 +28,7 @@ mod output;
 mod print;
 mod prompt;
 mod serve;
+mod standard_input;
 mod terminal;
 mod units;
 mod variables;
@@ -41,7 +42,7 @@ use tracing_subscriber::EnvFilter;
 use crate::args::{Args, Input, ServeArgs, Task};
 use crate::client::Client;
 use crate::exec::{Flow, Shell};
-use crate::failure::Failure;
+use crate::failure::{Failure, report_notice};
 use crate::output::{Output, Paging};
 use crate::print::View;
 use crate::terminal::Terminal;
@@ -86,6 +87,7 @@ fn run(args: &Args, terminal: Terminal) -> anyhow::Result<Flow> {
     }
     let home = args.home.clone().unwrap_or_else(nectarine_engine::default_home);
     let settings = Settings::load(&home, &args.set)?;
+    settings.notices().iter().for_each(|notice| report_notice(&terminal, notice));
     let engine = runtime.block_on(Box::pin(Engine::builder().home(&home).settings(settings).open()))?;
 
     let output = Output::stdout(terminal, Paging::Auto);

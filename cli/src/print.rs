@@ -19,6 +19,7 @@ use std::io::Write;
 use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
 use clap::ValueEnum;
+use nectarine_engine::CsvText;
 
 use crate::failure::Result;
 use crate::output::Output;
@@ -108,10 +109,11 @@ impl Paper for Output {
 
 /// The sink for one answer.
 pub(crate) fn sink(view: &View, schema: SchemaRef, title: Option<&str>) -> Box<dyn Sink> {
+    let null = view.null.as_deref().unwrap_or_default();
     match view.format {
         Format::Table | Format::Markdown => Box::new(table::Table::new(view, &schema, title)),
-        Format::Csv => Box::new(delimited::Delimited::new(b',', view, schema)),
-        Format::Tsv => Box::new(delimited::Delimited::new(b'\t', view, schema)),
+        Format::Csv => Box::new(delimited::Delimited::new(CsvText::plain(b',', null), view, schema)),
+        Format::Tsv => Box::new(delimited::Delimited::new(CsvText::plain(b'\t', null), view, schema)),
         Format::Json => Box::new(json::Json::<json::Rows>::new(schema)),
         Format::Ndjson => Box::new(json::Json::<arrow::json::writer::LineDelimited>::new(schema)),
         Format::Html => Box::new(html::Html::new(view, schema)),

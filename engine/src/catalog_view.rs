@@ -8,20 +8,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use datafusion::execution::FunctionRegistry;
 use datafusion::execution::context::SessionState;
-use datafusion::logical_expr::{DdlStatement, LogicalPlan, ScalarUDF};
-use datafusion::sql::parser::Statement as DFStatement;
+use datafusion::logical_expr::ScalarUDF;
 use nectarine_catalog::store::MetadataStore;
 use nectarine_catalog::{Access, CatalogError, Extent, Function, Result, TableDef, TableId, TableName};
-use nectarine_planner::function::{SqlFunction, number_arguments};
-use nectarine_planner::sql::{self, ParseOptions, Statement};
 use parking_lot::Mutex;
-use sqlparser::ast;
 use tokio::sync::OnceCell;
 use url::Url;
 
-use crate::{EngineError, ErrorKind};
+use crate::functions::plan_functions;
 
 /// How old a view may be that serves to see who asks.
 const RECENT: Duration = Duration::from_millis(50);
@@ -61,39 +56,6 @@ impl CatalogView {
 
     pub(crate) fn has_schema(&self, name: &str) -> bool {
         self.schemas.iter().any(|schema| schema == name)
-    }
-}
-
-/// Oldest first: a function may call those that were there when it was made. One that cannot be planned any more is left
-/// out; whoever calls it is told that it does not exist.
-async fn plan_functions(functions: &[Function], template: &SessionState) -> Vec<Arc<ScalarUDF>> {
-    let mut state = template.clone();
-    let mut planned = vec![];
-    let mut functions: Vec<&Function> = functions.iter().collect();
-    functions.sort_by_key(|function| function.created_at);
-    for function in functions {
-        match plan_function(&mut state, &function.definition).await {
-            Ok(function) => planned.push(function),
-            Err(error) => tracing::warn!(name = function.name, %error, "cannot plan a stored function"),
-        }
-    }
-    planned
-}
-
-/// The function that a `CREATE FUNCTION` statement describes, made known to `state`.
-pub(crate) async fn plan_function(state: &mut SessionState, definition: &str) -> crate::Result<Arc<ScalarUDF>> {
-    let options = ParseOptions::from(state.config_options().as_ref());
-    let Some(Statement::CreateFunction(create)) = sql::parse(definition, &options)? else {
-        return Err(EngineError::new(ErrorKind::Internal, "a stored function is no CREATE FUNCTION statement"));
-    };
-    let create = ast::Statement::CreateFunction(number_arguments(*create));
-    match state.statement_to_plan(DFStatement::Statement(Box::new(create))).await? {
-        LogicalPlan::Ddl(DdlStatement::CreateFunction(create)) => {
-            let function = Arc::new(SqlFunction::try_new(*create, state)?);
-            state.register_udf(Arc::clone(&function))?;
-            Ok(function)
-        }
-        _ => Err(EngineError::new(ErrorKind::Internal, "a function was planned as something else")),
     }
 }
 

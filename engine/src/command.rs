@@ -14,7 +14,7 @@ use datafusion::datasource::source_as_provider;
 use datafusion::execution::context::SessionState;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::logical_expr::dml::CopyTo;
-use datafusion::logical_expr::{DdlStatement, LogicalPlan, Statement as PlanStatement, WriteOp};
+use datafusion::logical_expr::{Analyze, DdlStatement, LogicalPlan, Statement as PlanStatement, WriteOp};
 use datafusion::physical_plan::{EmptyRecordBatchStream, execute_stream};
 use datafusion::prelude::SessionContext;
 use datafusion::sql::parser::Statement as DFStatement;
@@ -22,10 +22,11 @@ use futures::StreamExt;
 use nectarine_catalog::{Fingerprint, TableKind, TableName};
 use nectarine_planner::StreamTable;
 use nectarine_planner::reuse::Findings;
-use nectarine_planner::sql::Statement;
+use nectarine_planner::sql::{self, Statement};
 use sqlparser::ast;
 
 use crate::access::{self, Rights};
+use crate::copy_place::Place;
 use crate::engine::options;
 use crate::progress::Progress;
 use crate::query_memory::task_context;
@@ -35,8 +36,8 @@ use crate::rows::{Ending, Plain, RecordedStream, Remember};
 use crate::session::Session;
 use crate::statement::{Planning, StatementCatalog, wrap};
 use crate::{
-    Answer, AnswerKind, EngineError, ErrorKind, Notice, Result, copy_from, copy_to, ddl, parameters, pins, plan_text,
-    provenance, settings, show, system,
+    Answer, AnswerKind, EngineError, ErrorKind, Notice, Pipes, Result, copy_from, copy_place, copy_to, ddl, parameters,
+    pins, plan_text, provenance, settings, show, system,
 };
 
 /// One statement and what it runs with.
@@ -45,6 +46,8 @@ pub(crate) struct StatementRun<'a> {
     pub(crate) text: &'a str,
     /// Values for its placeholders.
     pub(crate) values: Option<&'a RecordBatch>,
+    /// What STDIN and STDOUT are.
+    pub(crate) pipes: &'a Pipes,
     pub(crate) catalog: &'a Arc<StatementCatalog>,
     pub(crate) state: &'a Arc<SessionState>,
     pub(crate) planning: &'a Arc<Planning>,
@@ -66,8 +69,9 @@ impl StatementRun<'_> {
         match statement {
             Statement::DataFusion(statement) => self.datafusion(*statement).await,
             Statement::CopyFrom(copy) => {
-                let plan = copy_from::plan(self, copy).await?;
-                self.written(plan, "COPY", false).await
+                let source = copy_from::Source::of(self, copy)?;
+                let copied = async { self.written(copy_from::plan(self, &source).await?, "COPY", false).await };
+                copied.await.map_err(|error| source.named(error))
             }
             Statement::CreateView(create) => ddl::create_view(self, *create).await,
             Statement::CreateFunction(create) => ddl::create_function(self, *create).await,
@@ -89,8 +93,11 @@ impl StatementRun<'_> {
         }
     }
 
-    async fn datafusion(&self, statement: DFStatement) -> Result<Answer> {
-        if let DFStatement::Statement(inner) = &statement {
+    async fn datafusion(&self, mut statement: DFStatement) -> Result<Answer> {
+        if let DFStatement::Statement(inner) = &mut statement {
+            if let ast::Statement::Insert(insert) = inner.as_mut() {
+                self.keep_digits(insert);
+            }
             match inner.as_ref() {
                 ast::Statement::Prepare { name, .. } => {
                     return self.prepare(ddl::normal(name, self.state.config_options()), statement).await;
@@ -103,15 +110,34 @@ impl StatementRun<'_> {
                 _ => {}
             }
         }
-        if let DFStatement::CopyTo(copy) = &statement {
-            copy_to::check(copy, self.state)?;
-        }
+        copy_to::prepare(&mut statement)?;
         let plan = Box::pin(self.state.statement_to_plan(statement)).await?;
         let plan = match self.values {
             Some(values) => bound(plan, values)?,
             None => plan,
         };
         self.plan(plan).await
+    }
+
+    /// Numbers for DECIMAL columns keep all their digits.
+    fn keep_digits(&self, insert: &mut ast::Insert) {
+        let ast::TableObject::TableName(name) = &insert.table else { return };
+        let config = self.state.config_options();
+        let table = ddl::reference(name, config).and_then(|reference| self.table_name(&reference));
+        let Some(table) = table.ok().and_then(|name| self.catalog.view.tables.get(&name)) else { return };
+        let last = |name: &ast::ObjectName| {
+            name.0.last().and_then(|part| part.as_ident()).map(|ident| ddl::normal(ident, config))
+        };
+        let columns: Vec<Option<String>> = insert.columns.iter().map(last).collect();
+        sql::exact_values(insert, |position| {
+            let field = match columns.get(position) {
+                Some(Some(name)) => table.schema.field_with_name(name).ok(),
+                Some(None) => None,
+                None if columns.is_empty() => table.schema.fields().get(position).map(AsRef::as_ref),
+                None => None,
+            };
+            field.is_some_and(|field| field.data_type().is_decimal())
+        });
     }
 
     /// A setting that is none is told with the nearest one.
@@ -189,6 +215,9 @@ impl StatementRun<'_> {
                 self.written(plan, tag, false).await
             }
             LogicalPlan::Copy(copy) => self.copied(copy).await,
+            LogicalPlan::Analyze(analyze) if matches!(analyze.input.as_ref(), LogicalPlan::Copy(_)) => {
+                self.copied_analyzed(analyze).await
+            }
             LogicalPlan::Statement(statement) => self.statement(statement),
             plan => self.rows(plan).await,
         }
@@ -332,12 +361,28 @@ impl StatementRun<'_> {
 
     /// Rows into files.
     async fn copied(&self, mut copy: CopyTo) -> Result<Answer> {
-        let place = copy_to::locate(&self.catalog.shared, self.state, &mut copy)?;
+        let place = copy_place::locate(&self.catalog.shared, self.state, self.pipes, &mut copy)?;
+        let running = self.start_copy(place, LogicalPlan::Copy(copy)).await?;
+        self.counted(running, "COPY").await
+    }
+
+    /// The same, where what it took is the answer.
+    async fn copied_analyzed(&self, mut analyze: Analyze) -> Result<Answer> {
+        let LogicalPlan::Copy(mut copy) = Arc::unwrap_or_clone(analyze.input) else {
+            return Err(EngineError::new(ErrorKind::Internal, "a COPY became something else"));
+        };
+        let place = copy_place::locate(&self.catalog.shared, self.state, self.pipes, &mut copy)?;
+        analyze.input = Arc::new(LogicalPlan::Copy(copy));
+        let running = self.start_copy(place, LogicalPlan::Analyze(analyze)).await?;
+        let answer = Answer::new(self.record.query_id(), AnswerKind::Rows, running.notices, running.stream);
+        Ok(answer.with_receipt(running.receipt))
+    }
+
+    async fn start_copy(&self, place: Place, plan: LogicalPlan) -> Result<Running> {
         let context = place.context(self.state);
         // Looked at before files appear: afterwards the statement may have replaced what it read.
         let told = |stream| place.told(stream, self.catalog.sources());
-        let running = self.start_in(LogicalPlan::Copy(copy), context, false, false, told).await?;
-        self.counted(running, "COPY").await
+        self.start_in(plan, context, false, false, told).await
     }
 
     /// Runs a query for what it leaves in the cache.

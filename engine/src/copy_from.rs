@@ -1,6 +1,6 @@
 //! `COPY t FROM 'file'`: the rows of files appended to a table, all or none.
 //!
-//! Columns of CSV files go by position, as in PostgreSQL; those of other formats by name.
+//! What STDIN stands for is in a file too by then, which people know as standard input. Columns of CSV files go by position, as in PostgreSQL; those of other formats by name.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,14 +11,50 @@ use datafusion::datasource::provider_as_source;
 use datafusion::logical_expr::dml::InsertOp;
 use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, cast, lit};
 use nectarine_catalog::{CatalogError, FileFormatKind, Location, TableDef, TableId, TableKind};
-use nectarine_planner::sql::CopyFrom;
+use nectarine_planner::sql::{CopyFrom, STANDARD_INPUT};
 
 use crate::command::StatementRun;
 use crate::ddl::{normal, reference};
 use crate::managed::now_micros;
+use crate::pipes::no_pipe;
 use crate::{EngineError, ErrorKind, Result, external};
 
-pub(crate) async fn plan(run: &StatementRun<'_>, copy: CopyFrom) -> Result<LogicalPlan> {
+/// The option that says whether the first line names the columns.
+const HAS_HEADER: &str = "format.has_header";
+
+/// What is copied, and what people call it.
+pub(crate) struct Source {
+    copy: CopyFrom,
+    /// Where what was given to STDIN is.
+    standard_input: Option<String>,
+}
+
+impl Source {
+    pub(crate) fn of(run: &StatementRun<'_>, mut copy: CopyFrom) -> Result<Self> {
+        if copy.source != STANDARD_INPUT {
+            return Ok(Self { copy, standard_input: None });
+        }
+        let Some(path) = &run.pipes.input else { return Err(no_pipe("STDIN")) };
+        let path = path.display().to_string();
+        copy.source.clone_from(&path);
+        // As in PostgreSQL: what is typed begins with rows.
+        if !copy.options.iter().any(|(key, _)| key == HAS_HEADER) {
+            copy.options.push((HAS_HEADER.to_string(), "false".to_string()));
+        }
+        Ok(Self { copy, standard_input: Some(path) })
+    }
+
+    /// The error in words of whoever gave the input.
+    pub(crate) fn named(&self, error: EngineError) -> EngineError {
+        match &self.standard_input {
+            Some(path) => error.renamed(path, "standard input"),
+            None => error,
+        }
+    }
+}
+
+pub(crate) async fn plan(run: &StatementRun<'_>, source: &Source) -> Result<LogicalPlan> {
+    let copy = &source.copy;
     let target_name = reference(&copy.table, run.state.config_options())?;
     let name = run.table_name(&target_name)?;
     let Some(target) = run.catalog.view.tables.get(&name).cloned() else {
@@ -28,8 +64,8 @@ pub(crate) async fn plan(run: &StatementRun<'_>, copy: CopyFrom) -> Result<Logic
         let message = format!("cannot copy into {} \"{}\"", target.kind.word(), name.name);
         return Err(EngineError::new(ErrorKind::Sql, message));
     }
-    let columns = wanted_columns(run, &copy, &target)?;
-    let source = source(run, &copy, &target, &columns).await?;
+    let columns = wanted_columns(run, copy, &target)?;
+    let source = files(run, copy, &target, &columns).await?;
     let by_name: Vec<String> = source.schema.fields().iter().map(|field| field.name().clone()).collect();
 
     let provider = run.catalog.provider_of(&Arc::new(source)).await?;
@@ -73,12 +109,15 @@ fn wanted_columns(run: &StatementRun<'_>, copy: &CopyFrom, target: &TableDef) ->
 }
 
 /// The files as a table for this statement only.
-async fn source(run: &StatementRun<'_>, copy: &CopyFrom, target: &TableDef, columns: &[FieldRef]) -> Result<TableDef> {
+async fn files(run: &StatementRun<'_>, copy: &CopyFrom, target: &TableDef, columns: &[FieldRef]) -> Result<TableDef> {
     let shared = &run.catalog.shared;
     let location = Location::parse(&copy.source, &std::env::current_dir()?)?;
     let mut options: BTreeMap<String, String> = copy.options.iter().cloned().collect();
     let format = match &copy.format {
-        Some(word) => FileFormatKind::parse(word),
+        Some(word) => Some(FileFormatKind::parse(word).ok_or_else(|| {
+            EngineError::new(ErrorKind::Sql, format!("unknown format \"{word}\""))
+                .with_hint("choose one of PARQUET, CSV, JSON, ARROW and AVRO")
+        })?),
         None => location
             .file_kind()
             .map(|kind| kind.format)

@@ -1,144 +1,202 @@
-//! `COPY .. TO 'place'`: DataFusion's writers, for a place as people write it.
+//! `COPY .. TO`: what the statement leaves unsaid is told by the name of its place.
 //!
-//! A place is a name, never a pattern. Options of its object store (`aws.region`, ..) are the statement's own. What goes
-//! wrong while writing is told with its cause.
+//! ```text
+//!   x.csv  x.parquet  x.ndjson       the format
+//!   x.csv.gz  .zst  .bz2  .xz        how the text is compressed
+//!   x.tsv                            tabs between fields
+//!   STDOUT, /dev/stdout, pipes       CSV
+//! ```
 //!
-//! Keeps true   files appear when all rows are written and where these came from is unchanged: a statement that fails leaves
-//!              what was there before, also where it reads the file that it writes.
+//! Keeps true   what was written can be read again by the same name: options that contradict it are refused.
 
-use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
-use std::sync::Arc;
 
-use datafusion::common::DataFusionError;
 use datafusion::execution::context::SessionState;
-use datafusion::execution::runtime_env::RuntimeEnv;
-use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::logical_expr::dml::CopyTo;
-use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
-use datafusion::sql::parser::CopyToStatement;
-use futures::StreamExt;
-use nectarine_catalog::{FileFormatKind, Location, is_store_option};
-use nectarine_executor::{ExecutorError, reader_options};
-use url::Url;
+use datafusion::sql::parser::{CopyToStatement, Statement as DFStatement};
+use nectarine_catalog::{Compression, FileFormatKind, FileKind};
+use nectarine_executor::{CsvText, reader_options};
+use nectarine_planner::sql::{ONE_FILE, STANDARD_OUTPUT};
+use sqlparser::ast::Value;
 
-use crate::engine::Shared;
-use crate::holding_store::{HoldingRegistry, Uploads};
-use crate::managed::Sources;
-use crate::noting_store::FirstFault;
-use crate::query_memory;
+use crate::copy_place::is_stream;
 use crate::{EngineError, ErrorKind, Result};
 
-/// Where a COPY writes.
-pub(crate) struct Place {
-    /// As it was given.
-    name: String,
-    fault: FirstFault,
-    uploads: Uploads,
-}
-
-/// Refuses a name that does not tell its format.
-pub(crate) fn check(statement: &CopyToStatement, state: &SessionState) -> Result<()> {
-    let extension = Path::new(&statement.target).extension().and_then(|extension| extension.to_str());
-    let is_known = |extension: &str| state.get_file_format_factory(&extension.to_lowercase()).is_some();
-    if statement.stored_as.is_some() || extension.is_some_and(is_known) {
-        return Ok(());
+/// Completes the statement, if it is a COPY, or explains one. Refuses what could not be read again.
+pub(crate) fn prepare(statement: &mut DFStatement) -> Result<()> {
+    match statement {
+        DFStatement::Explain(explain) => prepare(&mut explain.statement),
+        DFStatement::CopyTo(copy) => complete(copy),
+        _ => Ok(()),
     }
-    let text = format!("cannot tell the format of \"{}\" from its name", statement.target);
-    Err(EngineError::new(ErrorKind::Sql, text).with_hint("add STORED AS PARQUET, CSV, JSON or ARROW"))
 }
 
-/// DataFusion does not say which option it was.
-fn check_options(copy: &CopyTo, state: &SessionState) -> Result<()> {
-    let Some(format) = FileFormatKind::parse(&copy.file_type.get_ext()) else { return Ok(()) };
-    let of_format = copy.options.iter().filter(|(key, _)| key.starts_with("format."));
-    let options = of_format.map(|(key, value)| (key.clone(), value.clone())).collect();
-    reader_options(state.config_options(), format, &options)?;
+fn complete(copy: &mut CopyToStatement) -> Result<()> {
+    let target = copy.target.clone();
+    let to_stdout = target == STANDARD_OUTPUT;
+    let no_file = to_stdout || is_stream(Path::new(&target));
+    let name = match no_file || target.ends_with('/') {
+        true => "",
+        false => target.rsplit('/').next().unwrap_or(&target),
+    };
+    let (stem, compression) = Compression::split(name);
+    let by_name = FileKind::of(stem);
+    let format = match (&copy.stored_as, by_name) {
+        (Some(word), _) => FileFormatKind::parse(word).ok_or_else(|| {
+            EngineError::new(ErrorKind::Sql, format!("unknown format \"{word}\""))
+                .with_hint("choose one of PARQUET, CSV, JSON and ARROW")
+        })?,
+        (None, Some(kind)) => kind.format,
+        (None, None) if no_file => FileFormatKind::Csv,
+        (None, None) => {
+            let text = format!("cannot tell the format of \"{target}\" from its name");
+            return Err(EngineError::new(ErrorKind::Sql, text).with_hint("add STORED AS PARQUET, CSV, JSON or ARROW"));
+        }
+    };
+    // DataFusion would go by the ending where it does not know the word.
+    copy.stored_as = Some(format.to_string().to_ascii_uppercase());
+    if !copy.partitioned_by.is_empty() && no_file {
+        return Err(EngineError::new(ErrorKind::Sql, format!("\"{}\" cannot have partitions", shown(&target))));
+    }
+    if no_file {
+        set(copy, ONE_FILE, "true");
+    }
+    // The name of a folder says nothing of the files in it.
+    if compression != Compression::None && copy.partitioned_by.is_empty() {
+        check_compression(copy, &target, format, compression)?;
+        set(copy, "format.compression", compression.option_value());
+    }
+    if format == FileFormatKind::Csv {
+        if by_name.is_some_and(|kind| kind.delimiter == Some(b'\t')) {
+            set(copy, "format.delimiter", "\t");
+        }
+        if to_stdout {
+            // As in PostgreSQL, and as FROM STDIN expects it.
+            set(copy, "format.has_header", "false");
+        }
+    }
     Ok(())
 }
 
-/// Turns the place into a URL that DataFusion takes as it is, and takes the options of its store out.
-pub(crate) fn locate(shared: &Shared, state: &SessionState, copy: &mut CopyTo) -> Result<Place> {
-    check_options(copy, state)?;
-    let place = Place { name: copy.output_url.clone(), fault: FirstFault::default(), uploads: Uploads::default() };
-    let base = std::env::current_dir()?;
-    let location = Location::parse_name(&copy.output_url, &base)?;
-    let (ours, others): (HashMap<_, _>, HashMap<_, _>) =
-        std::mem::take(&mut copy.options).into_iter().partition(|(key, _)| is_store_option(key));
-    copy.options = others;
-    let ours: BTreeMap<String, String> = ours.into_iter().collect();
-    let (store, _) = shared.object_stores.with_options(location.store_url(), &ours)?;
-    let url = match location.is_local() {
-        true => {
-            let path = location.fixed_prefix();
-            let is_folder = location.names_folder() || Path::new(&path).is_dir();
-            let url = if is_folder { Url::from_directory_path(&path) } else { Url::from_file_path(&path) };
-            url.map_err(|()| EngineError::new(ErrorKind::Sql, format!("\"{path}\" cannot be written to")))?.to_string()
-        }
-        false => {
-            let key = location.as_str().strip_prefix(location.store_url().as_str()).unwrap_or_default();
-            format!("{store}{key}")
-        }
-    };
-    copy.output_url = url;
-    Ok(place)
+/// The place as people write it.
+pub(crate) fn shown(target: &str) -> &str {
+    if target == STANDARD_OUTPUT { "STDOUT" } else { target }
 }
 
-impl Place {
-    /// What the plan runs with, so that the cause of a fault is kept and files appear at the end.
-    pub(crate) fn context(&self, state: &SessionState) -> Arc<TaskContext> {
-        let environment = query_memory::bounded(state).unwrap_or_else(|| RuntimeEnv::clone(state.runtime_env()));
-        let inner = Arc::clone(&environment.object_store_registry);
-        let registry = HoldingRegistry { inner, fault: self.fault.clone(), uploads: self.uploads.clone() };
-        let runtime = RuntimeEnv { object_store_registry: Arc::new(registry), ..environment };
-        Arc::new(TaskContext::from(state).with_runtime(Arc::new(runtime)))
+fn check_compression(copy: &CopyToStatement, target: &str, format: FileFormatKind, named: Compression) -> Result<()> {
+    let ending = named.option_value();
+    if !format.is_text() {
+        let text =
+            format!("cannot write {} to \"{target}\", whose name says {ending}", format.to_string().to_uppercase());
+        return Err(EngineError::new(ErrorKind::Sql, text)
+            .with_hint("the format compresses by itself: leave the last ending out"));
     }
-
-    /// Rows of the plan, with causes in the place of what writers say. Files appear before they end.
-    pub(crate) fn told(self, stream: SendableRecordBatchStream, sources: Sources) -> SendableRecordBatchStream {
-        let schema = stream.schema();
-        let steps = futures::stream::unfold(Some((stream, self, sources)), |step| async move {
-            let (mut stream, place, sources) = step?;
-            let ended = match stream.next().await {
-                Some(Ok(batch)) => return Some((Ok(batch), Some((stream, place, sources)))),
-                Some(Err(error)) => Err(error),
-                None => place.end(&sources).await,
-            };
-            match ended {
-                Ok(()) => None,
-                Err(error) => {
-                    // Writers first: they may still hold what is given up.
-                    drop(stream);
-                    place.uploads.discard().await;
-                    Some((Err(place.cause(error)), None))
-                }
-            }
-        });
-        Box::pin(RecordBatchStreamAdapter::new(schema, steps))
-    }
-
-    async fn end(&self, sources: &Sources) -> Result<(), DataFusionError> {
-        sources.look_again().await?;
-        self.uploads.end().await.map_err(DataFusionError::from)
-    }
-
-    fn cause(&self, error: DataFusionError) -> DataFusionError {
-        match self.fault.take() {
-            Some(fault) => {
-                let (location, source) = (self.name.clone(), Arc::new(fault));
-                DataFusionError::from(ExecutorError::Write { attempted: "write", location, source })
-            }
-            None => error,
+    let Some(given) = option(copy, "format.compression") else { return Ok(()) };
+    match Compression::parse(&given) {
+        Some(given) if given != named => {
+            let text = format!(
+                "cannot write \"{target}\": its name says {ending}, its compression is {}",
+                given.option_value()
+            );
+            Err(EngineError::new(ErrorKind::Sql, text).with_hint("leave the option or the last ending out"))
         }
+        _ => Ok(()),
     }
 }
 
-/// A statement that is cancelled leaves no part of a file.
-impl Drop for Place {
-    fn drop(&mut self) {
-        let uploads = self.uploads.clone();
-        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            runtime.spawn(async move { uploads.discard().await });
+/// The value of an option, however its name is written.
+fn option(copy: &CopyToStatement, name: &str) -> Option<String> {
+    let found = copy.options.iter().find(|(key, _)| normal(key) == name)?;
+    match &found.1 {
+        Value::SingleQuotedString(text) => Some(text.clone()),
+        other => Some(other.to_string()),
+    }
+}
+
+/// Sets an option that was not given.
+fn set(copy: &mut CopyToStatement, name: &str, value: &str) {
+    if !copy.options.iter().any(|(key, _)| normal(key) == name) {
+        copy.options.push((name.to_string(), Value::SingleQuotedString(value.to_string())));
+    }
+}
+
+fn normal(key: &str) -> String {
+    let key = key.to_ascii_lowercase();
+    if key.contains('.') { key } else { format!("format.{key}") }
+}
+
+/// Fails for options that no file can be written with. DataFusion does not say which option it was.
+pub(crate) fn check_options(copy: &CopyTo, state: &SessionState) -> Result<()> {
+    let Some(format) = FileFormatKind::parse(&copy.file_type.get_ext()) else { return Ok(()) };
+    let of_format = copy.options.iter().filter(|(key, _)| key.starts_with("format."));
+    let options = of_format.map(|(key, value)| (key.clone(), value.clone())).collect();
+    let options = reader_options(state.config_options(), format, &options)?;
+    if format == FileFormatKind::Csv {
+        CsvText::new(&options.csv)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use nectarine_planner::sql::{ParseOptions, Statement, parse};
+
+    use super::*;
+
+    fn completed(sql: &str) -> Result<String> {
+        let Ok(Some(Statement::DataFusion(mut statement))) = parse(sql, &ParseOptions::default()) else {
+            panic!("{sql}")
+        };
+        prepare(&mut statement)?;
+        Ok(statement.to_string())
+    }
+
+    #[test]
+    fn names_tell_what_was_not_said() {
+        for (sql, expected) in [
+            ("COPY t TO 'x.csv'", "COPY t TO x.csv STORED AS CSV"),
+            ("COPY t TO 'x.CSV.GZ'", "COPY t TO x.CSV.GZ STORED AS CSV OPTIONS ('format.compression' 'gzip')"),
+            (
+                "COPY t TO 'd/x.gz' STORED AS JSON",
+                "COPY t TO d/x.gz STORED AS JSON OPTIONS ('format.compression' 'gzip')",
+            ),
+            (
+                "COPY t TO 'x.csv.zst' OPTIONS (compression zstd)",
+                "COPY t TO x.csv.zst STORED AS CSV OPTIONS ('format.compression' 'zstd')",
+            ),
+            (
+                "COPY t TO 'x.csv' OPTIONS (compression gzip)",
+                "COPY t TO x.csv STORED AS CSV OPTIONS ('format.compression' 'gzip')",
+            ),
+            ("COPY t TO 'x.tsv'", "COPY t TO x.tsv STORED AS CSV OPTIONS ('format.delimiter' '\t')"),
+            (
+                "COPY t TO 'x.tsv' OPTIONS (delimiter ';')",
+                "COPY t TO x.tsv STORED AS CSV OPTIONS ('format.delimiter' ';')",
+            ),
+            ("COPY t TO 'x.jsonl'", "COPY t TO x.jsonl STORED AS JSON"),
+            ("COPY t TO 'd.gz/' STORED AS CSV", "COPY t TO d.gz/ STORED AS CSV"),
+            (
+                "COPY t TO STDOUT",
+                "COPY t TO stdout:// STORED AS CSV OPTIONS ('copy.one_file' 'true', 'format.has_header' 'false')",
+            ),
+            (
+                "COPY t TO STDOUT (HEADER)",
+                "COPY t TO stdout:// STORED AS CSV OPTIONS ('format.has_header' 'true', 'copy.one_file' 'true')",
+            ),
+        ] {
+            assert_eq!(completed(sql).unwrap(), expected, "{sql}");
+        }
+        for (sql, expected) in [
+            ("COPY t TO 'x.csv.gz' OPTIONS (compression zstd)", "its name says gzip, its compression is zstd"),
+            ("COPY t TO 'x.csv.gz' (compression uncompressed)", "its name says gzip, its compression is uncompressed"),
+            ("COPY t TO 'x.parquet.gz'", "cannot write PARQUET to \"x.parquet.gz\", whose name says gzip"),
+            ("COPY t TO 'x.gz' STORED AS ARROW", "cannot write ARROW to"),
+            ("COPY t TO 'x.gz'", "cannot tell the format of \"x.gz\" from its name"),
+            ("COPY t TO 'x' (FORMAT text)", "unknown format \"TEXT\""),
+            ("COPY t TO STDOUT STORED AS CSV PARTITIONED BY (a)", "\"STDOUT\" cannot have partitions"),
+        ] {
+            let error = completed(sql).unwrap_err().to_string();
+            assert!(error.contains(expected), "{sql}: {error}");
         }
     }
 }

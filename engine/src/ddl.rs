@@ -1,5 +1,6 @@
 //! Statements that change what exists.
 
+mod absolute;
 mod derived;
 mod drop;
 mod function;

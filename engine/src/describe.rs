@@ -12,7 +12,7 @@ use nectarine_planner::sql::{AccessStatement, Statement};
 use sqlparser::ast;
 
 use crate::session::{Opened, Session};
-use crate::{Result, access, command, parameters, pins, provenance, reuse, show};
+use crate::{Result, access, command, copy_to, parameters, pins, provenance, reuse, show};
 
 /// What is known of a statement before it runs.
 #[derive(Clone, Debug)]
@@ -40,7 +40,8 @@ impl Described {
 pub(crate) async fn describe(session: &Session, opened: Opened) -> Result<Described> {
     let state = opened.planning.state();
     Ok(match opened.statement {
-        Statement::DataFusion(statement) => {
+        Statement::DataFusion(mut statement) => {
+            copy_to::prepare(&mut statement)?;
             if let DFStatement::Statement(inner) = statement.as_ref() {
                 match inner.as_ref() {
                     ast::Statement::Prepare { .. } | ast::Statement::Deallocate { .. } => {

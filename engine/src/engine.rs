@@ -11,13 +11,14 @@ use datafusion::execution::context::SessionState;
 use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
 use datafusion::execution::memory_pool::TrackConsumersPool;
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
+use datafusion::optimizer::Analyzer;
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::prelude::SessionConfig;
 use nectarine_catalog::store::{MetadataStore, SqliteStore};
 use nectarine_catalog::{Clock, ExtentTracker, ObjectStores, SystemClock};
-use nectarine_executor::{ForgetPadded, LowerExtentScans, NameScannedFiles};
+use nectarine_executor::{CsvFilesFactory, ForgetPadded, LowerExtentScans, NameScannedFiles};
 use nectarine_planner::reuse::ReusePrefixes;
-use nectarine_planner::{PlainAntiJoins, UnambiguousFilters, WholeWindows};
+use nectarine_planner::{ExactDecimals, PlainAntiJoins, UnambiguousFilters, WholeWindows};
 
 use crate::access::Who;
 use crate::catalog_view::CatalogCache;
@@ -191,16 +192,20 @@ impl EngineBuilder {
         rules.insert(2, Arc::new(ForgetPadded));
         rules.insert(3, Arc::new(LowerExtentScans::new(Arc::clone(&runtime))));
         rules.push(Arc::new(NameScannedFiles));
+        let mut analyzer_rules = Analyzer::new().rules;
+        ExactDecimals::around(&mut analyzer_rules);
+        analyzer_rules.push(Arc::new(OnlyViews));
         let mut builder = SessionStateBuilder::new()
             .with_config(config)
             .with_runtime_env(runtime)
             .with_default_features()
-            .with_analyzer_rule(Arc::new(OnlyViews))
+            .with_analyzer_rules(analyzer_rules)
             .with_physical_optimizer_rules(rules);
         if let Some(extend) = self.extend {
             builder = extend(builder);
         }
-        let template = builder.build();
+        let mut template = builder.build();
+        template.register_file_format(Arc::new(CsvFilesFactory::default()), true)?;
 
         let tracker = ExtentTracker::new(Arc::clone(&store), object_stores.clone(), Arc::new(SystemClock));
         let ours = options(template.config_options());

@@ -120,6 +120,17 @@ impl EngineError {
         self
     }
 
+    /// The same with another name for something.
+    #[must_use]
+    pub(crate) fn renamed(mut self, from: &str, to: &str) -> Self {
+        let quoted = format!("\"{from}\"");
+        let renamed = |text: &str| text.replace(&quoted, to).replace(from, to);
+        self.0.message = renamed(&self.0.message);
+        self.0.detail = self.0.detail.as_deref().map(renamed);
+        self.0.hint = self.0.hint.as_deref().map(renamed);
+        self
+    }
+
     /// What the caller can do about it.
     pub fn kind(&self) -> ErrorKind {
         self.0.kind

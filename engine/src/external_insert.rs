@@ -12,11 +12,9 @@
 //! Names        are those of UUIDs version 7: files list in the order of the statements.
 
 use std::fmt;
-use std::fs::{self, File};
 use std::io;
-use std::path::{Path as FsPath, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use arrow::array::{ArrayRef, AsArray, RecordBatch, StringArray};
 use arrow::compute::{CastOptions, cast_with_options};
@@ -40,25 +38,16 @@ use nectarine_executor::{ExecutorError, compression_of, file_format, is_null_tex
 use object_store::{ObjectStore, ObjectStoreExt};
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
-use uuid::Uuid;
 
 use crate::engine::Shared;
-use crate::holding_store::{Content, Held, HoldingStore, OneStore, join};
-use crate::home::{LOCK, is_free};
+use crate::holding_store::{Content, FileNames, Held, HoldingStore, OneStore, join};
 use crate::managed::Sources;
 use crate::noting_store::{FirstFault, NotingStore};
+use crate::staging::Staging;
 use crate::statement::wrap;
-use crate::sweep::older_than;
 
 /// How Hive writes NULL in a path.
 const NULL: &str = "__HIVE_DEFAULT_PARTITION__";
-
-/// How the names of folders with unfinished files begin.
-const HIDDEN: &str = ".nectarine-";
-/// How long such a folder stays after its process died.
-const ABANDONED_GRACE: Duration = Duration::from_secs(600);
-/// How long one stays whose process cannot be asked.
-const UNLOCKED_GRACE: Duration = Duration::from_secs(24 * 3600);
 
 /// The plan that writes new files into the folder of an external table. `sources` are looked at again before any file
 /// appears.
@@ -218,12 +207,12 @@ impl FolderSink {
             Some(folder) => Some(Staging::create(folder).map_err(|error| self.fault(error))?),
             None => None,
         };
-        let name = staging.as_ref().map_or("", |staging| staging.name.as_str());
+        let name = staging.as_ref().map_or("", |staging| staging.name());
         let fault = FirstFault::default();
         let held = Arc::new(Held {
             store: Arc::new(NotingStore::new(Arc::clone(&self.store), fault.clone())),
             base: join(&self.key, name),
-            ending: Some(self.ending.clone()),
+            names: FileNames::Own { ending: self.ending.clone() },
             files: Mutex::default(),
             fault,
         });
@@ -331,10 +320,7 @@ impl FolderSink {
         if fault.is_none()
             && let Some(staging) = staging
         {
-            let (from, to) = (staging.path.clone(), staging.folder.clone());
-            let moving = tokio::task::spawn_blocking(move || move_all(&from, &to, &ended));
-            let moved = moving.await.map_err(|error| DataFusionError::ExecutionJoin(Box::new(error)))?;
-            return moved.map_err(|error| self.fault(error));
+            return staging.move_all(ended).await.map_err(|error| self.fault(error));
         }
         let Some(fault) = fault else { return Ok(()) };
         for target in ended {
@@ -350,89 +336,4 @@ impl FolderSink {
     fn fault(&self, source: impl std::error::Error + Send + Sync + 'static) -> DataFusionError {
         ExecutorError::Write { attempted: "write to", location: self.location.clone(), source: Arc::new(source) }.into()
     }
-}
-
-/// A hidden folder within the table's, so that renaming stays on one file system. Removed when dropped; what a killed
-/// process leaves goes when someone else inserts.
-struct Staging {
-    name: String,
-    path: PathBuf,
-    folder: PathBuf,
-    /// Held while the folder is in use. Not every file system has locks.
-    lock: Option<File>,
-}
-
-impl Staging {
-    fn create(folder: &FsPath) -> io::Result<Self> {
-        let name = format!("{HIDDEN}{}", Uuid::now_v7().as_simple());
-        let path = folder.join(&name);
-        fs::create_dir_all(&path)?;
-        let mut staging = Self { name, path, folder: folder.to_path_buf(), lock: None };
-        let lock = File::create_new(staging.path.join(LOCK))?;
-        if let Err(error) = lock.try_lock() {
-            tracing::debug!(path = %staging.path.display(), %error, "cannot lock the folder of an INSERT");
-        }
-        staging.lock = Some(lock);
-        sweep(folder);
-        Ok(staging)
-    }
-}
-
-/// Removes what killed processes left in a table's folder. Trouble here is no reason not to insert.
-fn sweep(folder: &FsPath) {
-    let Ok(entries) = fs::read_dir(folder) else { return };
-    for entry in entries.flatten() {
-        let is_ours = entry
-            .file_name()
-            .to_str()
-            .and_then(|name| name.strip_prefix(HIDDEN))
-            .is_some_and(|id| Uuid::try_parse(id).is_ok());
-        let path = entry.path();
-        if !is_ours || !path.is_dir() {
-            continue;
-        }
-        let lock = path.join(LOCK);
-        let is_left_behind = match lock.exists() {
-            true => older_than(&path, ABANDONED_GRACE) && is_free(&lock),
-            false => older_than(&path, UNLOCKED_GRACE),
-        };
-        if is_left_behind {
-            tracing::info!(path = %path.display(), "removing what a killed INSERT left");
-            let _ = fs::remove_dir_all(&path);
-        }
-    }
-}
-
-impl Drop for Staging {
-    fn drop(&mut self) {
-        self.lock = None;
-        if let Err(error) = fs::remove_dir_all(&self.path) {
-            tracing::warn!(path = %self.path.display(), %error, "cannot remove the files of an INSERT that has ended");
-        }
-    }
-}
-
-/// Bytes first, names second: after a crash there is no name without its bytes.
-fn move_all(from: &FsPath, to: &FsPath, targets: &[String]) -> io::Result<()> {
-    for target in targets {
-        File::open(from.join(target))?.sync_all()?;
-    }
-    let mut moved: Vec<PathBuf> = vec![];
-    let mut move_one = |target: &String| {
-        let path = to.join(target);
-        let folder = path.parent().unwrap_or(to);
-        fs::create_dir_all(folder)?;
-        fs::rename(from.join(target), &path)?;
-        moved.push(path.clone());
-        File::open(folder)?.sync_all()
-    };
-    let result = targets.iter().try_for_each(&mut move_one);
-    if result.is_err() {
-        for path in moved {
-            if let Err(error) = fs::remove_file(&path) {
-                tracing::warn!(path = %path.display(), %error, "cannot remove a file of an INSERT that failed");
-            }
-        }
-    }
-    result
 }

@@ -17,6 +17,7 @@ use url::Url;
 use uuid::Uuid;
 
 use crate::noting_store::{FirstFault, NotingStore};
+use crate::stream_store::{STREAM, StreamStore};
 
 /// Files of one statement that are not there yet.
 #[derive(Debug)]
@@ -24,11 +25,25 @@ pub(crate) struct Held {
     pub(crate) store: Arc<dyn ObjectStore>,
     /// Where uploads go.
     pub(crate) base: String,
-    /// What names of files end in, which are then our own; `None` leaves files the names that writers give them.
-    pub(crate) ending: Option<String>,
+    /// What files are called.
+    pub(crate) names: FileNames,
     pub(crate) files: Mutex<Vec<HeldFile>>,
     /// What went wrong in the store first.
     pub(crate) fault: FirstFault,
+}
+
+/// What files are called below where uploads go.
+#[derive(Debug)]
+pub(crate) enum FileNames {
+    /// Our own names.
+    Own {
+        /// What they end in.
+        ending: String,
+    },
+    /// The whole paths that writers give them.
+    Kept,
+    /// What writers' paths are below this folder.
+    Below(String),
 }
 
 #[derive(Debug)]
@@ -49,7 +64,14 @@ pub(crate) enum Content {
 impl Held {
     /// The partition folders of a writer's path, and a name of our own; or that path as it is.
     fn target(&self, location: &Path) -> String {
-        let Some(ending) = &self.ending else { return location.to_string() };
+        let ending = match &self.names {
+            FileNames::Own { ending } => ending,
+            FileNames::Kept => return location.to_string(),
+            FileNames::Below(folder) => {
+                let path = location.as_ref();
+                return path.strip_prefix(folder.as_str()).unwrap_or(path).trim_start_matches('/').to_string();
+            }
+        };
         let folders = location.as_ref().rsplit_once('/').map_or("", |(folders, _)| folders);
         // Partitioned files are put below the one file that unpartitioned ones would be.
         let folders = folders.strip_prefix("rows").unwrap_or(folders).trim_start_matches('/');
@@ -60,10 +82,11 @@ impl Held {
         Ok(Path::parse(join(&self.base, target))?)
     }
 
-    /// Ends all uploads; what a fault left is given up. The store tells of the fault first.
-    async fn end(&self) -> StoreResult<()> {
+    /// Ends all uploads and says what they are called; what a fault left is given up. The store tells of the fault first.
+    async fn end(&self) -> StoreResult<Vec<String>> {
         let files = std::mem::take(&mut *self.files.lock());
         let mut files = files.into_iter();
+        let mut targets = vec![];
         let ended = loop {
             let Some(mut file) = files.next() else { break Ok(()) };
             let ended = match &mut file.content {
@@ -78,9 +101,10 @@ impl Held {
                 self.files.lock().push(file);
                 break Err(error);
             }
+            targets.push(file.target);
         };
         self.files.lock().extend(files);
-        ended
+        ended.map(|()| targets)
     }
 
     /// Gives up what was not committed.
@@ -209,6 +233,10 @@ pub(crate) struct HoldingRegistry {
     pub(crate) inner: Arc<dyn ObjectStoreRegistry>,
     pub(crate) fault: FirstFault,
     pub(crate) uploads: Uploads,
+    /// The hidden folder of files of this machine, and the one where they will be.
+    pub(crate) staging: Option<(String, String)>,
+    /// What stands for a place that is no file.
+    pub(crate) stream: Option<Arc<StreamStore>>,
 }
 
 /// Uploads of one statement, in whichever store; clones are the same.
@@ -216,13 +244,14 @@ pub(crate) struct HoldingRegistry {
 pub(crate) struct Uploads(Arc<Mutex<Vec<Arc<Held>>>>);
 
 impl Uploads {
-    /// Makes all files appear.
-    pub(crate) async fn end(&self) -> StoreResult<()> {
+    /// Makes all files appear, and says where.
+    pub(crate) async fn end(&self) -> StoreResult<Vec<String>> {
         let all = self.0.lock().clone();
+        let mut targets = vec![];
         for held in all {
-            held.end().await?;
+            targets.extend(held.end().await?);
         }
-        Ok(())
+        Ok(targets)
     }
 
     /// Gives up what did not appear.
@@ -240,9 +269,19 @@ impl ObjectStoreRegistry for HoldingRegistry {
     }
 
     fn get_store(&self, url: &Url) -> Result<Arc<dyn ObjectStore>> {
+        if let Some(stream) = &self.stream {
+            return match url.scheme() == STREAM {
+                true => Ok(Arc::clone(stream) as Arc<dyn ObjectStore>),
+                false => self.inner.get_store(url),
+            };
+        }
         let store = Arc::new(NotingStore::new(self.inner.get_store(url)?, self.fault.clone()));
-        let (base, files, fault) = (String::new(), Mutex::default(), self.fault.clone());
-        let held = Arc::new(Held { store, base, ending: None, files, fault });
+        let (base, names) = match &self.staging {
+            Some((hidden, folder)) if url.scheme() == "file" => (hidden.clone(), FileNames::Below(folder.clone())),
+            _ => (String::new(), FileNames::Kept),
+        };
+        let (files, fault) = (Mutex::default(), self.fault.clone());
+        let held = Arc::new(Held { store, base, names, files, fault });
         self.uploads.0.lock().push(Arc::clone(&held));
         Ok(Arc::new(HoldingStore(held)))
     }

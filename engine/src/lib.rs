@@ -16,6 +16,7 @@ mod catalog_view;
 mod collector;
 mod command;
 mod copy_from;
+mod copy_place;
 mod copy_to;
 mod ddl;
 mod deadline;
@@ -28,6 +29,7 @@ mod eviction;
 mod external;
 mod external_insert;
 mod flight;
+mod functions;
 mod holding_store;
 mod home;
 mod machine;
@@ -41,6 +43,7 @@ mod noting_store;
 mod only_views;
 mod parameters;
 mod pins;
+mod pipes;
 mod plan_text;
 mod progress;
 mod provenance;
@@ -55,8 +58,10 @@ mod session;
 mod settings;
 mod shielded;
 mod show;
+mod staging;
 mod statement;
 mod stores;
+mod stream_store;
 mod sweep;
 mod system;
 mod trace;
@@ -71,6 +76,7 @@ pub use flight::{FlightOptions, FlightServer, Login, RemoteSession, TlsOptions};
 pub use home::default_home;
 pub use monitor::Monitor;
 pub use names::Names;
+pub use pipes::{Pipes, reads_standard_input};
 pub use progress::{Progress, ProgressSnapshot};
 pub use reuse::{CacheAdmin, CacheStats, Receipt, Reused};
 pub use session::Session;
@@ -83,6 +89,9 @@ pub use nectarine_catalog::{Clock, SystemClock};
 // For those who simulate what is kept: the decision is the planner's own.
 pub use nectarine_planner::canonical::PrefixKind;
 pub use nectarine_planner::reuse::{AdmissionPolicy, Inquiry};
+
+// CSV has one form, whoever writes it.
+pub use nectarine_executor::CsvText;
 
 // The text of statements is the planner's business; those who read scripts need only these.
 pub use nectarine_planner::reuse::ExtentCounts;

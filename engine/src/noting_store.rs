@@ -25,7 +25,7 @@ impl FirstFault {
     }
 
     /// Keeps the error and gives one that reads the same.
-    fn note(&self, error: StoreError) -> StoreError {
+    pub(crate) fn note(&self, error: StoreError) -> StoreError {
         let shown = StoreError::Generic { store: "noting", source: error.to_string().into() };
         self.0.lock().get_or_insert(error);
         shown

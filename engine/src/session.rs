@@ -36,7 +36,7 @@ use crate::rows::{Ending, RecordedStream};
 use crate::settings::adds_exactly;
 use crate::shielded::Shielded;
 use crate::statement::{Planning, SessionTables, StatementCatalog};
-use crate::{Answer, AnswerKind, Result, command, describe, names};
+use crate::{Answer, AnswerKind, Pipes, Result, command, describe, names};
 
 use crate::names::Names;
 
@@ -102,6 +102,21 @@ impl Session {
     /// The same, with values for the statement's placeholders: a column each. Several rows are for `INSERT .. VALUES` only,
     /// which inserts them all at once.
     pub async fn execute_with(&self, sql: &str, values: Option<&RecordBatch>, progress: &Progress) -> Result<Answer> {
+        self.execute_in(sql, values, &Pipes::default(), progress).await
+    }
+
+    /// The same for a client that has a standard input or output for COPY. Rows that go there have gone when this returns.
+    pub async fn execute_piped(&self, sql: &str, pipes: &Pipes, progress: &Progress) -> Result<Answer> {
+        self.execute_in(sql, None, pipes, progress).await
+    }
+
+    async fn execute_in(
+        &self,
+        sql: &str,
+        values: Option<&RecordBatch>,
+        pipes: &Pipes,
+        progress: &Progress,
+    ) -> Result<Answer> {
         progress.start();
         let login = match &self.inner.who {
             Who::Owner => None,
@@ -111,7 +126,7 @@ impl Session {
         let deadline = Deadline::from_now(options(self.inner.state.read().config_options()).statement_timeout);
         // Boxed: the state machine of all statements together is too large for the stack of a caller, and its type for the
         // compiler of one.
-        let work: BoxFuture<'_, Result<Answer>> = Box::pin(self.run(sql, values, progress, &record));
+        let work: BoxFuture<'_, Result<Answer>> = Box::pin(self.run(sql, values, pipes, progress, &record));
         let outcome = match deadline {
             None => work.await,
             Some(deadline) => deadline.keep(work).await,
@@ -204,6 +219,7 @@ impl Session {
         &self,
         text: &str,
         values: Option<&RecordBatch>,
+        pipes: &Pipes,
         progress: &Progress,
         record: &Record,
     ) -> Result<Answer> {
@@ -230,6 +246,7 @@ impl Session {
             session: self,
             text,
             values,
+            pipes,
             catalog: &catalog,
             state: planning.state(),
             planning: &planning,

@@ -15,7 +15,7 @@ use datafusion::config::{ConfigEntry, ConfigExtension, ConfigOptions, ExtensionO
 
 use nectarine_planner::reuse::ReuseMode;
 
-use crate::{EngineError, ErrorKind, Result, machine, trace};
+use crate::{EngineError, ErrorKind, Notice, Result, machine, trace};
 
 extensions_options! {
     /// Nectarine's own settings. Doc comments are the user's manual.
@@ -151,8 +151,31 @@ const AT_OPEN: [&str; 8] = [
 /// is whole after one batch is not waited for.
 pub(crate) const SPILL_FILE_BYTES: &str = "datafusion.execution.max_spill_file_size_bytes";
 
-/// Environment variables that start like a setting and are none.
-const NOT_SETTINGS: [&str; 4] = ["NECTARINE_HOME", "NECTARINE_FAIL_POINT", "NECTARINE_PASSWORD", "NECTARINE_TOKEN"];
+/// Beginnings of environment variables that start like a setting and are none: where the home is, passwords, what tests and
+/// benchmarks take, and what a cluster manager tells every program of a service that is called nectarine.
+const NOT_SETTINGS: [&str; 21] = [
+    "NECTARINE_HOME",
+    "NECTARINE_PASSWORD",
+    "NECTARINE_TOKEN",
+    "NECTARINE_FAIL_POINT",
+    "NECTARINE_SERVICE_",
+    "NECTARINE_PORT",
+    "NECTARINE_TEST_",
+    "NECTARINE_APPROVE",
+    "NECTARINE_CACHE_ENTRIES",
+    "NECTARINE_COLLECT_FILES",
+    "NECTARINE_CONFORMANCE",
+    "NECTARINE_FAULT_ROUNDS",
+    "NECTARINE_FLIGHT_CLIENTS",
+    "NECTARINE_FLIGHT_FUZZ",
+    "NECTARINE_FLIGHT_SECONDS",
+    "NECTARINE_INVARIANCE",
+    "NECTARINE_LOAD_",
+    "NECTARINE_ROUNDS",
+    "NECTARINE_SEED",
+    "NECTARINE_SOAK_",
+    "NECTARINE_TARGET",
+];
 
 /// What one setting is about, for the reference.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -171,6 +194,8 @@ pub struct SettingDoc {
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
     values: BTreeMap<String, (String, &'static str)>,
+    /// What was found and not understood.
+    notices: Vec<Notice>,
 }
 
 impl Settings {
@@ -198,6 +223,11 @@ impl Settings {
     pub fn with(mut self, name: &str, value: &str) -> Result<Self> {
         self.set(name, value, "flag", &defaults())?;
         Ok(self)
+    }
+
+    /// What the user should be told: environment variables that look like settings and are none.
+    pub fn notices(&self) -> &[Notice] {
+        &self.notices
     }
 
     /// All settings of Nectarine, from the code.
@@ -264,9 +294,15 @@ impl Settings {
         for (variable, value) in variables {
             if let Some(name) = names.get(&variable) {
                 self.set(name, &value, "environment", known)?;
-            } else if variable.starts_with("NECTARINE_") && !NOT_SETTINGS.contains(&variable.as_str()) {
-                // Not refused: other programs may use the prefix too.
-                tracing::debug!(variable, "environment variable is not a setting");
+            } else if ["NECTARINE_", "DATAFUSION_"].iter().any(|prefix| variable.starts_with(prefix))
+                && variable != "NECTARINE_CACHE"
+                && !NOT_SETTINGS.iter().any(|other| variable.starts_with(other))
+            {
+                // Not refused, as elsewhere: what is in the environment may be meant for another program.
+                let message = format!("environment variable {variable} is not a setting and has no effect");
+                let nearest = nearest_name(&variable, names.keys());
+                let hint = nearest.map(|nearest| format!("did you mean {nearest}?"));
+                self.notices.push(Notice { message, hint });
             }
         }
         Ok(())
@@ -277,7 +313,8 @@ impl Settings {
         check_name(&name, known)?;
         check_value(&name, value)?;
         // Tried on a copy, so that a bad value is reported with the layer that it came from.
-        let layer = Self { values: BTreeMap::from([(name.clone(), (value.to_string(), source))]) };
+        let values = BTreeMap::from([(name.clone(), (value.to_string(), source))]);
+        let layer = Self { values, notices: vec![] };
         layer.apply(&mut known.clone())?;
         self.values.insert(name, (value.to_string(), source));
         Ok(())
@@ -306,11 +343,16 @@ pub(crate) fn check_name(name: &str, known: &ConfigOptions) -> Result<()> {
         return Ok(());
     }
     let error = EngineError::new(ErrorKind::Sql, format!("unknown setting \"{name}\""));
-    let nearest = names.iter().max_by(|a, b| strsim::jaro_winkler(a, name).total_cmp(&strsim::jaro_winkler(b, name)));
-    Err(match nearest.filter(|nearest| strsim::jaro_winkler(nearest, name) > 0.8) {
+    Err(match nearest_name(name, names.iter()) {
         Some(nearest) => error.with_hint(format!("did you mean \"{nearest}\"?")),
         None => error.with_hint("SELECT name FROM system.settings lists all settings"),
     })
+}
+
+fn nearest_name<'n>(name: &str, names: impl Iterator<Item = &'n String>) -> Option<&'n String> {
+    let likeness = |known: &String| strsim::jaro_winkler(known, name);
+    let nearest = names.max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
+    nearest.filter(|nearest| likeness(nearest) > 0.8)
 }
 
 /// Refuses a SET of what is only read when the home is opened.
@@ -453,9 +495,28 @@ mod tests {
         let variables = [
             ("NECTARINE_MEMORY_LIMIT".to_string(), "2GB".to_string()),
             ("NECTARINE_HOME".to_string(), "/x".to_string()),
+            ("NECTARINE_MEMORY_LIMT".to_string(), "2GB".to_string()),
+            ("NECTARINE_TEST_MINUTES".to_string(), "2".to_string()),
+            ("NECTARINE_SERVICE_HOST".to_string(), "10.0.0.1".to_string()),
+            ("DATAFUSION_EXECUTION_BATCH_SIZ".to_string(), "2".to_string()),
         ];
         settings.add_environment(variables.into_iter(), &known).expect("valid");
         assert_eq!(settings.source("nectarine.memory_limit"), "environment");
+        let told: Vec<_> =
+            settings.notices().iter().map(|notice| (notice.message.as_str(), notice.hint.as_deref())).collect();
+        assert_eq!(
+            told,
+            [
+                (
+                    "environment variable NECTARINE_MEMORY_LIMT is not a setting and has no effect",
+                    Some("did you mean NECTARINE_MEMORY_LIMIT?")
+                ),
+                (
+                    "environment variable DATAFUSION_EXECUTION_BATCH_SIZ is not a setting and has no effect",
+                    Some("did you mean DATAFUSION_EXECUTION_BATCH_SIZE?")
+                ),
+            ]
+        );
         settings.set("memory_limit", "3GB", "flag", &known).expect("valid");
         let mut options = defaults();
         settings.apply(&mut options).expect("valid");

@@ -23,6 +23,7 @@ use nectarine_catalog::{FileFormatKind, SteadyStore};
 use object_store::{ObjectMeta, ObjectStore};
 
 use crate::arrow_file;
+use crate::csv_files::CsvFiles;
 use crate::named_source::unreadable;
 
 /// Names of options that are not the reader's.
@@ -99,7 +100,7 @@ pub fn file_format(
         FileFormatKind::Parquet => Arc::new(ParquetFormat::default().with_options(reader.parquet)),
         FileFormatKind::Csv => {
             reader.csv.compression = compression;
-            Arc::new(CsvFormat::default().with_options(reader.csv))
+            Arc::new(CsvFiles(CsvFormat::default().with_options(reader.csv)))
         }
         FileFormatKind::Json => {
             reader.json.compression = compression;

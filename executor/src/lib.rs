@@ -12,6 +12,8 @@
 //!   nullable      NOT NULL columns of files under nullable columns of tables
 //!   named_source  what goes wrong in a file is told with the file's name
 //!   format        reader options and schema inference per file format
+//!   csv_text      rows as CSV, in which NULL is not an empty text
+//!   csv_files     CSV files, written that way
 //!   arrow_file    lengths in Arrow files, before anyone believes them
 //!   describe      what a new file says of itself: rows and statistics
 //!   write         rows into an immutable, fingerprinted extent
@@ -20,6 +22,8 @@
 //! ```
 
 mod arrow_file;
+mod csv_files;
+mod csv_text;
 mod derived;
 mod describe;
 mod error;
@@ -37,6 +41,8 @@ mod scan;
 mod sink;
 mod write;
 
+pub use csv_files::CsvFilesFactory;
+pub use csv_text::CsvText;
 pub use derived::{
     DerivedError, DerivedStore, Finished, Found, FoundKind, LoadedEntry, NotRecorded, Recording, RecordingLimits,
     Reserved, Room, Section, StoredObject, Writer,

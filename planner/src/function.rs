@@ -30,6 +30,8 @@ use datafusion::optimizer::simplify_expressions::ExprSimplifier;
 use datafusion::physical_expr::create_physical_expr;
 use sqlparser::ast::{self, visit_expressions_mut};
 
+use crate::decimals::exact_comparisons;
+
 /// Puts `$1`, `$2`, .. in place of named arguments in the body, which DataFusion's planner would take for columns.
 pub fn number_arguments(mut create: ast::CreateFunction) -> ast::CreateFunction {
     let mut names: HashMap<String, usize> = HashMap::new();
@@ -131,6 +133,7 @@ impl SqlFunction {
         }
 
         let context = SimplifyContext::builder().with_schema(Arc::clone(&arguments)).build();
+        let body = exact_comparisons(body, &arguments)?.data;
         let body = ExprSimplifier::new(context).coerce(body, &arguments)?;
         let return_type = match return_type {
             Some(declared) => declared,

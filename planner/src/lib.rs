@@ -6,6 +6,7 @@
 //!   prune      which extents a filter can not touch
 //!   ambiguous  filters stay where names do not tell columns apart
 //!   windows_whole  what a window function reads is not cut for a LIMIT above it
+//!   decimals   numbers beside DECIMAL columns mean what is written
 //!   not_in     NOT IN without NULLs is a plain anti join
 //!   function   functions written in SQL, inlined
 //!   canonical  the normal form of plans and their fingerprints
@@ -18,6 +19,7 @@
 
 mod ambiguous;
 pub mod canonical;
+mod decimals;
 mod error;
 pub mod function;
 pub mod node;
@@ -30,6 +32,7 @@ pub mod sql;
 mod windows_whole;
 
 pub use ambiguous::UnambiguousFilters;
+pub use decimals::ExactDecimals;
 pub use error::{PlannerError, Result};
 pub use not_in::PlainAntiJoins;
 pub use provider::{StreamTable, Streams, reading_of};

@@ -11,6 +11,7 @@ mod access;
 mod alter;
 mod append_only;
 mod copy;
+mod decimal_values;
 mod depth;
 mod derived;
 mod keyword;
@@ -20,15 +21,19 @@ mod parse;
 mod placeholder;
 mod position;
 mod refuse;
+mod relocate;
 mod split;
 mod statement;
 mod view;
 
 pub use access::{AccessStatement, AlterRole, CreateRole, DropRole, Owned, Rights, SetOwner};
 pub use append_only::append_only;
+pub use copy::{ONE_FILE, STANDARD_INPUT, STANDARD_OUTPUT};
+pub use decimal_values::exact_values;
 pub use parse::{ParseOptions, parse};
 pub use position::{find_name, offset_of};
 pub use refuse::{refuse_ignored, refuse_on_scalar_functions};
+pub use relocate::rename_relations;
 pub use split::{is_complete, split_statements};
 pub use statement::{
     AlterTableRename, AlterTableSetSchema, CopyFrom, CreateDerived, CreateView, Drop, Percent, PinDerived, PinTarget,

@@ -5,6 +5,8 @@ mod disk;
 mod files;
 mod mid_query;
 mod permission;
+#[cfg(unix)]
+mod places;
 mod resources;
 mod schemas;
 mod text;

@@ -11,7 +11,8 @@ fn reference() -> String {
          Made from the code by `NECTARINE_APPROVE=1 tests/run settings_reference`; do not edit.\n\n\
          A later layer wins: defaults, `nectarine.toml` in the home, environment variables (`NECTARINE_MEMORY_LIMIT`), flags \
          (`--set memory_limit=8GB`), `SET nectarine.memory_limit = '8GB'`. DataFusion's own settings (`datafusion.execution.batch_size`, ..) \
-         take the same way; `SELECT * FROM system.settings` lists all of them with their values and where they came from.\n\n\
+         take the same way; `SELECT * FROM system.settings` lists all of them with their values and where they came from. A name that is \
+         no setting is refused, with the nearest one; in the environment, which others use too, it is told as a notice.\n\n\
          ```toml\n# nectarine.toml\nmemory_limit = \"8GB\"\n\n[datafusion.execution]\ntarget_partitions = 8\n```\n",
     );
     for setting in Settings::docs() {

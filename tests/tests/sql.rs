@@ -3,6 +3,10 @@
 
 mod catalog;
 mod copy;
+mod copy_out;
+mod csv_nulls;
+mod decimals;
+mod folders;
 mod functions;
 mod settings;
 mod system;

@@ -1,13 +1,13 @@
 //! [`Delimited`]: csv as RFC 4180 has it, and tsv the same way with tabs.
 //!
-//! Lists, structs and maps are written as JSON text, which every reader of csv can take apart again.
+//! A NULL is nothing (or what `\pset null` says), an empty text is `""`: the same form that COPY writes. Lists, structs and maps are written as JSON text, which every reader of csv can take apart again.
 
 use arrow::array::{Array, ArrayRef, StringArray};
-use arrow::csv::WriterBuilder;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use arrow::error::ArrowError;
 use arrow::json::writer::LineDelimited;
 use arrow::record_batch::RecordBatch;
+use nectarine_engine::CsvText;
 use std::sync::Arc;
 
 use super::cell::{display_text, with_text_columns};
@@ -17,21 +17,20 @@ use crate::failure::Result;
 
 /// Writes rows between delimiters.
 pub(super) struct Delimited {
-    delimiter: u8,
-    null: String,
+    text: CsvText,
     schema: SchemaRef,
     nested: Vec<bool>,
     header_due: bool,
 }
 
 impl Delimited {
-    pub(super) fn new(delimiter: u8, view: &View, schema: SchemaRef) -> Self {
+    pub(super) fn new(text: CsvText, view: &View, schema: SchemaRef) -> Self {
         let nested = schema
             .fields()
             .iter()
             .map(|field| field.data_type().is_nested() || matches!(field.data_type(), DataType::Union(..)))
             .collect();
-        Self { delimiter, null: view.null.clone().unwrap_or_default(), schema, nested, header_due: view.header }
+        Self { text, schema, nested, header_due: view.header }
     }
 
     fn write(&mut self, batch: &RecordBatch, paper: &mut dyn Paper) -> Result<()> {
@@ -39,13 +38,12 @@ impl Delimited {
             return Ok(());
         }
         let batch = with_text_columns(batch, &self.nested, json_text)?;
-        // The writer gives its buffer back only when it ends: one per batch costs nothing that can be measured.
-        let header = std::mem::take(&mut self.header_due);
-        let builder =
-            WriterBuilder::new().with_delimiter(self.delimiter).with_header(header).with_null(self.null.clone());
-        let mut writer = builder.build(Vec::new());
-        writer.write(&batch)?;
-        paper.write_all(&writer.into_inner())?;
+        let mut written = Vec::new();
+        if std::mem::take(&mut self.header_due) {
+            self.text.header(&batch.schema(), &mut written);
+        }
+        self.text.rows(&batch, &mut written)?;
+        paper.write_all(&written)?;
         Ok(())
     }
 }

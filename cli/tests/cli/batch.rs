@@ -348,3 +348,95 @@ fn the_cache_is_warmed_and_says_where_results_come_from() {
     let error = home.run(&["cache", "provenance", "zz"]).error();
     assert!(error.contains("no cached result starts with"), "{error}");
 }
+
+#[test]
+fn copy_to_standard_output() {
+    let home = Home::new();
+    let setup = "create table t as select * from (values (1, 'a,b'), (2, null), (3, '')) as t (n, s)";
+    home.run(&["-c", setup]).rows();
+    let ran = home.run(&["-c", "copy (select * from t order by n) to stdout"]);
+    assert_eq!(ran.stderr, "", "the rows are the answer");
+    assert_eq!(ran.rows(), "1,\"a,b\"\n2,\n3,\"\"\n");
+    let options = "copy (select * from t order by n) to stdout with (format csv, header, delimiter ';', null '-')";
+    assert_eq!(home.run(&["-c", options]).rows(), "n;s\n1;a,b\n2;-\n3;\"\"\n");
+    assert_eq!(
+        home.run(&["-c", "copy (select n from t order by n) to stdout stored as json"]).rows(),
+        "{\"n\":1}\n{\"n\":2}\n{\"n\":3}\n"
+    );
+    // Also from a script, between other rows, and where \o says.
+    let script = "select 'before' as x;\n\\copy (select n from t order by n) to stdout\nselect 'after' as x;\n\
+                  \\o rows.csv\n\\copy t (n) to stdout csv header\n\\o\n\\copy (select 9) to 'file.csv' csv\n";
+    let ran = home.run_with(&["--format", "csv", "--no-header"], script);
+    assert_eq!(ran.rows(), "before\n1\n2\n3\nafter\n");
+    assert_eq!(std::fs::read_to_string(home.path().join("rows.csv")).unwrap(), "n\n1\n2\n3\n");
+    assert!(std::fs::read_to_string(home.path().join("file.csv")).unwrap().ends_with("9\n"));
+    // Many rows, all of them, in order; a device is as good.
+    for place in ["stdout", "'/dev/stdout'"] {
+        let sql = format!("copy (select value from generate_series(1, 300000)) to {place} (format csv, header false)");
+        let rows = home.run(&["-c", &sql]).rows();
+        assert!(rows.lines().enumerate().all(|(at, line)| line == (at + 1).to_string()), "{place}");
+        assert_eq!(rows.lines().count(), 300_000, "{place}");
+    }
+    let error =
+        home.run(&["-c", "copy (select 1 / (value - 200000) from generate_series(1, 300000)) to stdout"]).error();
+    assert!(error.contains("division by zero"), "{error}");
+}
+
+#[test]
+fn copy_from_standard_input() {
+    let home = Home::new();
+    home.run(&["-c", "create table t (n int, s text)"]).rows();
+    // The input of the process, for -c.
+    let ran = home.run_with(&["-c", "copy t from stdin"], "1,one\n2,\"t,wo\"\n");
+    assert_eq!(ran.stderr, "COPY 2\n");
+    ran.rows();
+    let ran = home.run_with(&["-c", "copy t (s, n) from stdin with (header, delimiter ';')"], "x;y\nthree;3\n\\.\n");
+    assert_eq!(ran.stderr, "COPY 1\n");
+    // What follows in a script, up to the mark.
+    let script = "\\copy t from stdin\n4,four\n\\.\ncopy t from stdin (format csv, null 'none');\n5,none\n6,\n\\.\n\
+                  select n, s is null, s from t order by n;\n";
+    let ran = home.run_with(&["--format", "csv", "--no-header"], script);
+    assert_eq!(ran.rows(), "1,false,one\n2,false,\"t,wo\"\n3,false,three\n4,false,four\n5,true,\n6,false,\"\"\n");
+    // From one shell to the other.
+    let rows = home.run(&["-c", "copy (select * from t where n < 4) to stdout"]).rows();
+    home.run_with(&["-c", "copy t from stdin"], &rows).rows();
+    let ran = home.run(&["--format", "csv", "--no-header", "-c", "select count(*) from t"]);
+    assert_eq!(ran.rows(), "9\n");
+    // What is wrong is told in words of whoever gave the input; nothing is copied.
+    let error = home.run_with(&["-c", "copy t from stdin"], "7,seven\nx,y\n").error();
+    assert!(error.contains("standard input") && !error.contains("/tmp"), "{error}");
+    let error = home.run_with(&["-c", "copy t from stdin"], "7\n").error();
+    assert!(
+        error.contains("standard input has 1 columns, \"public.t\" takes 2") || error.contains("takes 2"),
+        "{error}"
+    );
+    assert_eq!(home.run(&["--format", "csv", "--no-header", "-c", "select count(*) from t"]).rows(), "9\n");
+}
+
+#[test]
+fn csv_tells_null_from_an_empty_text() {
+    let home = Home::new();
+    let sql = "select 1 as n, '' as s, null as x union all select 2, 'NULL', null order by n";
+    assert_eq!(home.run(&["--format", "csv", "-c", sql]).rows(), "n,s,x\n1,\"\",\n2,NULL,\n");
+    assert_eq!(home.run(&["--format", "tsv", "-c", sql]).rows(), "n\ts\tx\n1\t\"\"\t\n2\tNULL\t\n");
+    let set = home.run_with(&["--format", "csv"], &format!("\\pset null NULL\n{sql};\n"));
+    assert_eq!(set.rows(), "n,s,x\n1,\"\",NULL\n2,\"NULL\",NULL\n");
+}
+
+#[test]
+fn a_mistyped_environment_variable_is_told() {
+    let home = Home::new();
+    let mut command = home.command();
+    command
+        .env("NECTARINE_MEMORY_LIMT", "1GB")
+        .env("NECTARINE_TEST_X", "1")
+        .args(["--format", "csv", "-c", "select 1"]);
+    let output = command.output().unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success(), "{stderr}");
+    assert_eq!(
+        stderr,
+        "notice: environment variable NECTARINE_MEMORY_LIMT is not a setting and has no effect\n\
+         hint: did you mean NECTARINE_MEMORY_LIMIT?\n"
+    );
+}

@@ -6,10 +6,8 @@ use arrow::datatypes::Schema;
 use datafusion::catalog::TableProvider;
 use datafusion::datasource::provider_as_source;
 use datafusion::logical_expr::LogicalPlanBuilder;
-use datafusion::sql::parser::Statement as DFStatement;
 use nectarine_catalog::{CatalogError, Extent, TableDef, TableId, TableKind};
 use nectarine_planner::sql::{CreateDerived, PinDerived, Relation};
-use sqlparser::ast;
 
 use super::{drop, reference, table, view};
 use crate::command::StatementRun;
@@ -25,11 +23,10 @@ pub(crate) async fn create_derived(run: &StatementRun<'_>, create: CreateDerived
         return Ok(answer);
     }
     // Planned as any query first, so that its mistakes are told in the words of any query.
-    let query = DFStatement::Statement(Box::new(ast::Statement::Query(create.query)));
-    let plan = Box::pin(run.state.statement_to_plan(query)).await?;
+    let (plan, text, definition) = view::kept_plan(run, create.query, &create.query_text).await?;
     // Whoever reads the table later reads what is here, with no more questions asked.
     run.check_plan(&plan)?;
-    let text = view::with_columns(create.query_text, &create.columns, plan.schema().inner(), config)?;
+    let text = view::with_columns(text, &create.columns, plan.schema().inner(), config)?;
     if run.catalog.resolved().contains_key(&name) {
         return Err(EngineError::new(ErrorKind::Sql, format!("\"{}\" would stand on itself", name.name))
             .with_hint("choose another name"));
@@ -44,7 +41,7 @@ pub(crate) async fn create_derived(run: &StatementRun<'_>, create: CreateDerived
         defaults: vec![],
         primary_keys: vec![],
         unique_keys: vec![],
-        definition: Some(run.text.trim().trim_end_matches(';').to_string()),
+        definition: Some(definition),
         created_at: now_micros(),
         owner,
     };

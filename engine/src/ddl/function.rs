@@ -7,9 +7,9 @@ use nectarine_catalog::{CatalogError, Function};
 use sqlparser::ast;
 
 use super::reference;
-use crate::catalog_view::plan_function;
 use crate::command::StatementRun;
-use crate::dependencies::with_dependants;
+use crate::dependencies::{with_called, with_dependants};
+use crate::functions::{calls, plan_function};
 use crate::managed::now_micros;
 use crate::{Answer, EngineError, ErrorKind, Notice, Result};
 
@@ -22,6 +22,11 @@ pub(crate) async fn create_function(run: &StatementRun<'_>, create: ast::CreateF
     let mut state = SessionState::clone(run.state);
     let function = plan_function(&mut state, &definition).await?;
     let name = function.name().to_string();
+    // Only one that is replaced can be called by what it calls.
+    let called = with_called(&run.catalog.view, calls(&state, &definition), run.state.config_options());
+    if called.contains(&name) {
+        return Err(EngineError::new(ErrorKind::Sql, format!("function \"{name}\" would call itself")));
+    }
     let is_ours = run.catalog.view.functions.iter().any(|function| function.name == name);
     let template = &run.catalog.shared.template;
     let is_built_in = template.scalar_functions().contains_key(&name)

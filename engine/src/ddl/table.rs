@@ -127,11 +127,23 @@ pub(crate) async fn create_external_table(run: &StatementRun<'_>, create: Create
     }
     let mut table = external::describe(&run.catalog.shared, run.state, name, &create).await?;
     unique_names(&table.schema)?;
-    table.definition = Some(run.text.trim().trim_end_matches(';').to_string());
+    table.definition = Some(with_locations(run.text.trim().trim_end_matches(';'), &create.locations, &table.kind));
     table.owner = run.owner(&table.name);
     let replaced = run.catalog.shared.store.create_table(&table, &[], create.or_replace).await?;
     forget_replaced(run, replaced);
     Ok(created(run, tag, &table))
+}
+
+/// The statement with the places that it was understood to mean.
+fn with_locations(text: &str, written: &[String], kind: &TableKind) -> String {
+    let TableKind::External(source) = kind else { return text.to_string() };
+    let Some(clause) = text.to_ascii_lowercase().find("location") else { return text.to_string() };
+    let (before, mut after) = (&text[..clause], text[clause..].to_string());
+    let quoted = |text: &str| format!("'{}'", text.replace('\'', "''"));
+    for (written, meant) in written.iter().zip(std::iter::once(&source.location).chain(&source.more_locations)) {
+        after = after.replacen(&quoted(written), &quoted(meant), 1);
+    }
+    format!("{before}{after}")
 }
 
 /// Defaults as text, which outlives the plan.

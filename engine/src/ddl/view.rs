@@ -11,6 +11,7 @@ use nectarine_catalog::{CatalogError, MaterializedView, TableDef, TableId, Table
 use nectarine_planner::sql::CreateView;
 use sqlparser::ast;
 
+use super::absolute::absolute;
 use super::{normal, reference, table};
 use crate::command::{StatementRun, Warmed};
 use crate::dependencies::{Mentions, mentioned_through_views, with_called};
@@ -27,8 +28,7 @@ pub(crate) async fn create_view(run: &StatementRun<'_>, create: CreateView) -> R
         return Ok(answer);
     }
     // Planned once now, so that its mistakes are told now, and for the columns that listings show.
-    let query = DFStatement::Statement(Box::new(ast::Statement::Query(create.query)));
-    let plan = Box::pin(run.state.statement_to_plan(query)).await?;
+    let (plan, text, definition) = kept_plan(run, create.query, &create.query_text).await?;
     run.check_plan(&plan)?;
     let found = plan.schema().inner();
     let names = column_names(&create.columns, found, run.state.config_options())?;
@@ -38,7 +38,7 @@ pub(crate) async fn create_view(run: &StatementRun<'_>, create: CreateView) -> R
         true => Arc::clone(found),
         false => Arc::new(Schema::new(fields)),
     };
-    let text = with_columns(create.query_text, &create.columns, found, run.state.config_options())?;
+    let text = with_columns(text, &create.columns, found, run.state.config_options())?;
     table::unique_names(&schema)?;
     let default_schema = run.state.config_options().catalog.default_schema.clone();
     let (kind, warmed) = match create.materialized {
@@ -64,7 +64,7 @@ pub(crate) async fn create_view(run: &StatementRun<'_>, create: CreateView) -> R
         defaults: vec![],
         primary_keys: vec![],
         unique_keys: vec![],
-        definition: Some(run.text.trim().trim_end_matches(';').to_string()),
+        definition: Some(definition),
         created_at: now_micros(),
         owner,
     };
@@ -73,6 +73,25 @@ pub(crate) async fn create_view(run: &StatementRun<'_>, create: CreateView) -> R
         Some(warmed) => answered(run, tag, &table, warmed),
         None => run.command(tag),
     })
+}
+
+/// The plan of a query that is kept, its text, and the statement that makes it; with paths that mean the same from everywhere.
+pub(super) async fn kept_plan(
+    run: &StatementRun<'_>,
+    query: Box<ast::Query>,
+    text: &str,
+) -> Result<(LogicalPlan, String, String)> {
+    let plan = |query| {
+        let query = DFStatement::Statement(Box::new(ast::Statement::Query(query)));
+        Box::pin(run.state.statement_to_plan(query))
+    };
+    let kept = absolute(run, query.clone(), text)?;
+    match plan(kept.query).await {
+        Ok(planned) => Ok((planned, kept.text, kept.definition)),
+        // Told where it is in the text that was written.
+        Err(error) if kept.text != text => Err(plan(query).await.err().unwrap_or(error).into()),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// The names of a query's columns, the first of them given anew.

@@ -1,7 +1,7 @@
 //! [`FastPath`]: the same text with the same settings over the same snapshot is not planned again.
 //!
 //! ```text
-//!   text, settings, catalog version, user --> tables it read, their extents then, the entry of its answer
+//!   text, settings, catalog version, user, folder --> tables it read, their extents then, the entry of its answer
 //!   extents now = extents then, entry still there, rows in memory --> answer
 //! ```
 //!
@@ -134,9 +134,12 @@ pub(crate) fn statement_key(
         Who::Owner => None,
         Who::User(name) => Some(name.as_bytes()),
     };
+    // Paths in the text begin where the process is.
+    let folder = std::env::current_dir().ok()?;
     (text.len() <= TEXT_BYTES_MAX).then(|| {
         FingerprintBuilder::new("statement")
             .optional("user", user)
+            .field("folder", folder.as_os_str().as_encoded_bytes())
             .field("text", text.trim().as_bytes())
             .field("settings", settings.as_bytes())
             .field("catalog", &catalog_version.to_le_bytes())

@@ -1,20 +1,31 @@
-//! `COPY table [(columns)] FROM 'source' ..`, in the spellings of DataFusion, PostgreSQL and DuckDB.
+//! `COPY`, in the spellings of DataFusion, PostgreSQL and DuckDB.
 //!
 //! ```text
-//!   COPY t FROM 'f.csv'
+//!   COPY t FROM 'f.csv'                                      COPY (SELECT ..) TO 'f.csv'
 //!   COPY t (a, b) FROM 'f' STORED AS CSV OPTIONS ('format.has_header' 'true')
 //!   COPY t FROM 'f' (FORMAT csv, HEADER, DELIMITER ';')      WITH before the parenthesis as you like
 //!   COPY t FROM 'f' WITH CSV HEADER DELIMITER ';'
+//!   COPY t FROM STDIN                                        COPY t TO STDOUT
 //! ```
 
-use datafusion::common::DataFusionError;
-use datafusion::sql::parser::DFParser;
+mod from;
+mod to;
+
 use sqlparser::keywords::Keyword;
-use sqlparser::parser::{IsOptional, Parser, ParserError};
+use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::Token;
 
 use super::parse::{Text, keyword_of};
-use super::statement::CopyFrom;
+
+pub(super) use from::copy_from;
+pub(super) use to::copy_to;
+
+/// The place that `STDIN` stands for.
+pub const STANDARD_INPUT: &str = "stdin://";
+/// The place that `STDOUT` stands for.
+pub const STANDARD_OUTPUT: &str = "stdout://";
+/// An option that was not written: the place is one file, whatever its name ends in. PostgreSQL knows nothing else.
+pub const ONE_FILE: &str = "copy.one_file";
 
 /// Whether the first of `FROM` and `TO` outside of parentheses is `FROM`.
 pub(super) fn is_copy_from(text: &Text<'_>) -> bool {
@@ -34,49 +45,49 @@ pub(super) fn is_copy_from(text: &Text<'_>) -> bool {
     false
 }
 
-/// Reads the statement.
-pub(super) fn copy_from(parser: &mut DFParser<'_>) -> Result<CopyFrom, DataFusionError> {
-    let parser = &mut parser.parser;
-    parser.expect_keyword(Keyword::COPY)?;
-    let table = parser.parse_object_name(false)?;
-    let columns = parser.parse_parenthesized_column_list(IsOptional::Optional, false)?;
-    parser.expect_keyword(Keyword::FROM)?;
-    let source = match &parser.peek_token_ref().token {
-        Token::SingleQuotedString(_)
-        | Token::EscapedStringLiteral(_)
-        | Token::DollarQuotedString(_)
-        | Token::DoubleQuotedString(_) => parser.parse_literal_string()?,
-        _ => return Ok(parser.expected_ref("the file to copy from as a quoted string", parser.peek_token_ref())?),
-    };
-    let mut options = Options::default();
-    loop {
-        if parser.parse_keyword(Keyword::STORED) {
-            parser.expect_keyword(Keyword::AS)?;
-            options.format(word(parser, "a file format")?)?;
-        } else if parser.parse_keyword(Keyword::OPTIONS) {
-            options.list(parser)?;
-        } else if parser.parse_keyword(Keyword::WITH) {
-            if parser.peek_token_ref().token == Token::LParen {
-                options.list(parser)?;
-            }
-        } else if parser.peek_token_ref().token == Token::LParen {
-            options.list(parser)?;
-        } else if matches!(parser.peek_token_ref().token, Token::Word(_)) {
-            options.bare(parser)?;
-        } else {
-            break;
-        }
-    }
-    Ok(CopyFrom { table, columns, source, format: options.format, options: options.pairs })
+/// Which way rows go.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Direction {
+    From,
+    To,
 }
 
-#[derive(Default)]
 struct Options {
+    direction: Direction,
     format: Option<String>,
     pairs: Vec<(String, String)>,
+    /// Whether one was written as PostgreSQL has them.
+    is_postgres: bool,
 }
 
 impl Options {
+    fn new(direction: Direction) -> Self {
+        Self { direction, format: None, pairs: vec![], is_postgres: false }
+    }
+
+    /// One clause of options, if there is one.
+    fn clause(&mut self, parser: &mut Parser<'_>) -> Result<bool, ParserError> {
+        if parser.parse_keyword(Keyword::STORED) {
+            parser.expect_keyword(Keyword::AS)?;
+            self.format(word(parser, "a file format")?)?;
+            return Ok(true);
+        }
+        if parser.parse_keyword(Keyword::OPTIONS) {
+            self.list(parser)?;
+            return Ok(true);
+        }
+        let with = parser.parse_keyword(Keyword::WITH);
+        let is_list = parser.peek_token_ref().token == Token::LParen;
+        match parser.peek_token_ref().token {
+            _ if is_list => self.list(parser)?,
+            Token::Word(_) => self.bare(parser)?,
+            _ if with => {}
+            _ => return Ok(false),
+        }
+        self.is_postgres = true;
+        Ok(true)
+    }
+
     fn format(&mut self, format: String) -> Result<(), ParserError> {
         if self.format.replace(format.to_ascii_uppercase()).is_some() {
             return Err(ParserError::ParserError("the file format is specified more than once".to_owned()));
@@ -90,6 +101,11 @@ impl Options {
         while !parser.consume_token(&Token::RParen) {
             let name = option_name(parser)?;
             let _optional = parser.consume_token(&Token::Eq);
+            if self.direction == Direction::To && name.eq_ignore_ascii_case("force_quote") {
+                self.force_quote(parser)?;
+                let _more = parser.consume_token(&Token::Comma);
+                continue;
+            }
             let value = match parser.peek_token_ref().token {
                 Token::Comma | Token::RParen => "true".to_owned(),
                 _ => option_value(parser)?,
@@ -109,6 +125,10 @@ impl Options {
         match name.as_str() {
             "csv" | "parquet" | "json" | "ndjson" | "arrow" | "avro" => self.format(name),
             "header" => self.push(&name, "true".to_owned()),
+            "force" if self.direction == Direction::To => {
+                word(parser, "QUOTE").map(drop)?;
+                self.force_quote(parser)
+            }
             "format" | "delimiter" | "null" | "quote" | "escape" | "encoding" | "compression" => {
                 let _optional = parser.parse_keyword(Keyword::AS);
                 let value = option_value(parser)?;
@@ -121,13 +141,21 @@ impl Options {
         }
     }
 
+    fn force_quote(&mut self, parser: &mut Parser<'_>) -> Result<(), ParserError> {
+        match parser.consume_token(&Token::Mul) {
+            true => self.push("quote_style", "Always".to_owned()),
+            false => parser.expected_ref("* after FORCE_QUOTE", parser.peek_token_ref()),
+        }
+    }
+
     /// Translates what PostgreSQL calls differently.
     fn push(&mut self, name: &str, value: String) -> Result<(), ParserError> {
         let name = name.to_ascii_lowercase();
         let (name, value) = match name.as_str() {
             "format" => return self.format(value),
-            "header" => ("format.has_header".to_owned(), value),
+            "header" => ("format.has_header".to_owned(), switch(value)),
             "delim" | "sep" => ("format.delimiter".to_owned(), value),
+            "null" if self.direction == Direction::To => ("format.null_value".to_owned(), value),
             // DataFusion takes a pattern, PostgreSQL the text itself.
             "null" => ("format.null_regex".to_owned(), format!("^{}$", escape_pattern(&value))),
             // Text is UTF-8 and nothing else.
@@ -138,7 +166,12 @@ impl Options {
             _ if name.contains('.') => (name, value),
             _ => (format!("format.{name}"), value),
         };
-        if self.pairs.iter().any(|(known, _)| *known == name) {
+        let before = self.pairs.iter().find(|(known, _)| *known == name);
+        // DataFusion's users may say the same twice.
+        if self.direction == Direction::To && before.is_some_and(|(_, before)| *before == value) {
+            return Ok(());
+        }
+        if before.is_some() {
             return Err(ParserError::ParserError(format!("option {name} is specified more than once")));
         }
         self.pairs.push((name, value));
@@ -146,10 +179,40 @@ impl Options {
     }
 }
 
+/// PostgreSQL has more words for yes and no.
+fn switch(value: String) -> String {
+    match value.to_ascii_lowercase().as_str() {
+        "on" | "1" | "yes" => "true".to_owned(),
+        "off" | "0" | "no" => "false".to_owned(),
+        _ => value,
+    }
+}
+
+/// A file as a quoted text, or one of the words `STDIN` and `STDOUT` for what is not a file.
+fn place(parser: &mut Parser<'_>, standard: (&str, &str), expected: &str) -> Result<String, ParserError> {
+    let (name, stands_for) = standard;
+    match &parser.peek_token_ref().token {
+        Token::SingleQuotedString(_)
+        | Token::EscapedStringLiteral(_)
+        | Token::DollarQuotedString(_)
+        | Token::DoubleQuotedString(_) => parser.parse_literal_string(),
+        Token::Word(word) if word.quote_style.is_none() && word.value.eq_ignore_ascii_case(name) => {
+            parser.next_token();
+            Ok(stands_for.to_owned())
+        }
+        Token::Word(word) if word.quote_style.is_none() && word.value.eq_ignore_ascii_case("program") => {
+            let message = "COPY with a PROGRAM is not offered: use STDIN or STDOUT with a pipe of the shell";
+            Err(ParserError::ParserError(message.to_owned()))
+        }
+        _ => parser.expected_ref(expected, parser.peek_token_ref()),
+    }
+}
+
 fn escape_pattern(text: &str) -> String {
     let mut pattern = String::with_capacity(text.len());
     for c in text.chars() {
-        if c.is_ascii_punctuation() {
+        // Not all that is no letter: `\<` is the beginning of a word.
+        if r"\.+*?()|[]{}^$#&-~".contains(c) {
             pattern.push('\\');
         }
         pattern.push(c);

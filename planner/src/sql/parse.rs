@@ -36,6 +36,13 @@ impl Default for ParseOptions {
     }
 }
 
+impl ParseOptions {
+    /// Whose SQL it is, as the parser has it.
+    pub(super) fn dialect(&self) -> Box<dyn ParserDialect> {
+        dialect_from_str(self.dialect).unwrap_or_else(|| Box::new(GenericDialect {}))
+    }
+}
+
 impl From<&ConfigOptions> for ParseOptions {
     fn from(config: &ConfigOptions) -> Self {
         let parser = &config.sql_parser;
@@ -52,7 +59,7 @@ impl From<&ConfigOptions> for ParseOptions {
 
 /// Reads exactly one statement, with or without its semicolon. `None` if there is nothing but blanks and comments.
 pub fn parse(sql: &str, options: &ParseOptions) -> Result<Option<Statement>> {
-    let dialect = dialect_from_str(options.dialect).unwrap_or_else(|| Box::new(GenericDialect {}));
+    let dialect = options.dialect();
     let mut tokens = tokenize(sql, dialect.as_ref())?;
     placeholder::number(sql, &mut tokens)?;
     if tokens.iter().all(|token| matches!(token.token, Token::Whitespace(_) | Token::SemiColon | Token::EOF)) {
@@ -60,7 +67,7 @@ pub fn parse(sql: &str, options: &ParseOptions) -> Result<Option<Statement>> {
     }
     depth::check(sql, &tokens, options.chain_limit)?;
     no_nested_explain(sql, &tokens)?;
-    let text = Text { sql, tokens: &tokens, dialect: dialect.as_ref(), recursion_limit: options.recursion_limit };
+    let text = Text::new(sql, &tokens, dialect.as_ref(), options);
     if let Some(statement) = text.own()? {
         return Ok(Some(statement));
     }
@@ -76,6 +83,17 @@ pub(super) struct Text<'a> {
     recursion_limit: usize,
 }
 
+impl<'a> Text<'a> {
+    pub(super) fn new(
+        sql: &'a str,
+        tokens: &'a [TokenWithSpan],
+        dialect: &'a dyn ParserDialect,
+        options: &ParseOptions,
+    ) -> Self {
+        Self { sql, tokens, dialect, recursion_limit: options.recursion_limit }
+    }
+}
+
 impl Text<'_> {
     /// Statements that DataFusion's parser does not know.
     fn own(&self) -> Result<Option<Statement>> {
@@ -84,6 +102,10 @@ impl Text<'_> {
         }
         match self.keyword(0) {
             Keyword::COPY if copy::is_copy_from(self) => self.read(copy::copy_from).map(Statement::CopyFrom).map(Some),
+            Keyword::COPY => {
+                let copy = self.read(|parser| copy::copy_to(self, parser))?;
+                Ok(Some(Statement::DataFusion(Box::new(copy))))
+            }
             Keyword::ALTER => alter::alter(self),
             Keyword::CREATE => named::create(self),
             Keyword::SHOW => named::show_create(self),
@@ -189,7 +211,7 @@ pub(super) fn keyword_of(token: &Token) -> Keyword {
     }
 }
 
-fn tokenize(sql: &str, dialect: &dyn ParserDialect) -> Result<Vec<TokenWithSpan>> {
+pub(super) fn tokenize(sql: &str, dialect: &dyn ParserDialect) -> Result<Vec<TokenWithSpan>> {
     Tokenizer::new(dialect, sql).tokenize_with_location().map_err(|error| PlannerError::Syntax {
         message: reword(&error.message),
         position: offset_of_location(sql, error.location),

@@ -126,7 +126,7 @@ pub struct CopyFrom {
     pub table: ObjectName,
     /// Its columns in the order of the file; empty for all of them.
     pub columns: Vec<Ident>,
-    /// Path, glob or URL.
+    /// Path, glob or URL, or [`STANDARD_INPUT`](super::STANDARD_INPUT).
     pub source: String,
     /// In upper case, if given; else the name of the file tells.
     pub format: Option<String>,

@@ -205,3 +205,50 @@ async fn prepared_statements_see_new_rows() {
     db.ok("PREPARE mine AS SELECT 1").await;
     assert!(db.client().err("EXECUTE mine").await.contains("\"mine\" does not exist"));
 }
+
+/// A function that lacks what it calls says so by name, wherever it is called from.
+#[tokio::test]
+async fn what_a_function_lacks_is_told_by_name() {
+    let db = Db::new().await;
+    db.script(
+        r#"
+        CREATE FUNCTION g(x INT) RETURNS INT RETURN x + 1;
+        CREATE FUNCTION f(x INT) RETURNS INT RETURN g(x) * 2;
+        CREATE FUNCTION e(x INT) RETURNS INT RETURN f(x) + 100;
+        CREATE VIEW v AS SELECT f(1) AS a;
+        CREATE OR REPLACE FUNCTION g(x INT) RETURNS INT RETURN x + 2;
+        SELECT g(1), f(1), e(1), a FROM v;
+        -> 3|6|106|6
+        CREATE OR REPLACE FUNCTION g(x INT) RETURNS INT RETURN e(x);
+        !! function "g" would call itself
+        CREATE OR REPLACE FUNCTION g(x INT) RETURNS INT RETURN g(x);
+        !! function "g" would call itself
+        SELECT e(1);
+        -> 106
+        DROP FUNCTION g;
+        SELECT f(1);
+        !! function "g", which "f" calls, does not exist
+        SELECT f(a) FROM (VALUES (1), (2)) AS t (a);
+        !! function "g", which "f" calls, does not exist
+        SELECT e(1);
+        !! function "g", which "f" calls, does not exist
+        SELECT * FROM v;
+        !! view "public.v"
+        !! function "g", which "f" calls, does not exist
+        SELECT g(1);
+        !! function "g" does not exist
+        SELECT 1;
+        -> 1
+        CREATE FUNCTION g(x INT, y INT) RETURNS INT RETURN x + y;
+        SELECT f(1);
+        !! function "f" does not work any more
+        !! g
+        CREATE OR REPLACE FUNCTION f(x INT) RETURNS INT RETURN g(x, x) * 2;
+        SELECT f(1), e(1);
+        -> 4|104
+        "#,
+    )
+    .await;
+    let db = db.reopen().await;
+    assert_eq!(db.ok("SELECT f(1), e(1), a FROM v").await, "4|104|4");
+}

@@ -47,7 +47,7 @@ fn copy_from_in_all_spellings() {
         ),
         (
             "COPY t FROM 'f' (FORMAT csv, HEADER, DELIMITER '|', NULL 'N/A')",
-            "t [] f CSV [format.has_header=true format.delimiter=| format.null_regex=^N\\/A$]",
+            "t [] f CSV [format.has_header=true format.delimiter=| format.null_regex=^N/A$]",
         ),
         ("COPY t FROM 'f' WITH (FORMAT 'csv', HEADER false)", "t [] f CSV [format.has_header=false]"),
         ("COPY t FROM 'f' (FORMAT = csv, quote = '\"')", "t [] f CSV [format.quote=\"]"),
@@ -57,11 +57,17 @@ fn copy_from_in_all_spellings() {
         ),
         ("COPY t FROM 'f' CSV", "t [] f CSV []"),
         ("COPY t FROM 'f' (ENCODING 'UTF8')", "t [] f  []"),
+        ("COPY t FROM STDIN", "t [] stdin://  []"),
+        ("COPY t (a) FROM stdin WITH (HEADER off)", "t [a] stdin://  [format.has_header=false]"),
     ] {
         assert_eq!(copy(sql), expected, "{sql}");
     }
     for (sql, message) in [
-        ("COPY t FROM STDIN", "syntax error: expected the file to copy from as a quoted string, found \"STDIN\""),
+        ("COPY t FROM f", "syntax error: expected the file to copy from as a quoted string, or STDIN, found \"f\""),
+        (
+            "COPY t FROM PROGRAM 'ls'",
+            "syntax error: COPY with a PROGRAM is not offered: use STDIN or STDOUT with a pipe of the shell",
+        ),
         ("COPY t FROM 'f' SIDEWAYS", "syntax error: expected an option of COPY, found \"SIDEWAYS\""),
         ("COPY t FROM 'f' (FORMAT csv) STORED AS csv", "syntax error: the file format is specified more than once"),
         ("COPY t FROM 'f' (HEADER, HEADER)", "syntax error: option format.has_header is specified more than once"),
@@ -70,9 +76,54 @@ fn copy_from_in_all_spellings() {
     ] {
         assert_eq!(fail(sql).to_string(), message, "{sql}");
     }
-    for sql in ["COPY t TO 'f.csv'", "COPY (SELECT * FROM t) TO 'f.csv' STORED AS CSV"] {
-        assert!(matches!(read(sql), Statement::DataFusion(_)), "{sql}");
+}
+
+#[test]
+fn copy_to_in_all_spellings() {
+    let copy = |sql: &str| match read(sql) {
+        Statement::DataFusion(statement) => match *statement {
+            DFStatement::CopyTo(copy) => copy.to_string(),
+            other => panic!("{sql}: {other:?}"),
+        },
+        other => panic!("{sql}: {other:?}"),
+    };
+    for (sql, expected) in [
+        ("COPY t TO 'f.csv'", "COPY t TO f.csv"),
+        ("copy (select * from t) to 'f' stored as csv;", "COPY (SELECT * FROM t) TO f STORED AS CSV"),
+        ("COPY s.t STORED AS CSV TO 'f'", "COPY s.t TO f STORED AS CSV"),
+        (
+            "COPY t TO 'f/' STORED AS PARQUET PARTITIONED BY (a, \"B\") OPTIONS (compression 'zstd(3)', x.y 1)",
+            "COPY t TO f/ STORED AS PARQUET PARTITIONED BY (a, \"B\") OPTIONS ('format.compression' 'zstd(3)', 'x.y' '1')",
+        ),
+        (
+            "COPY t TO 'f' WITH (FORMAT csv, HEADER off, DELIMITER ';', NULL 'N/A', FORCE_QUOTE *)",
+            "COPY t TO f STORED AS CSV OPTIONS ('format.has_header' 'false', 'format.delimiter' ';', 'format.null_value' 'N/A', 'format.quote_style' 'Always', 'copy.one_file' 'true')",
+        ),
+        (
+            "COPY t TO STDOUT CSV HEADER FORCE QUOTE *",
+            "COPY t TO stdout:// STORED AS CSV OPTIONS ('format.has_header' 'true', 'format.quote_style' 'Always', 'copy.one_file' 'true')",
+        ),
+        ("COPY t (a, \"B\") TO stdout", "COPY (SELECT a, \"B\" FROM t) TO stdout://"),
+        ("COPY s.t (a) TO 'STDOUT'", "COPY (SELECT a FROM s.t) TO STDOUT"),
+    ] {
+        assert_eq!(copy(sql), expected, "{sql}");
     }
+    for (sql, message) in [
+        ("COPY t TO f", "syntax error: expected the file to copy to as a quoted string, or STDOUT, found \"f\""),
+        ("COPY t", "syntax error: expected TO and the file to copy to, found the end of the text"),
+        ("COPY t TO 'f' TO 'g'", "syntax error: TO is specified more than once"),
+        ("COPY t TO 'f' SIDEWAYS", "syntax error: expected an option of COPY, found \"SIDEWAYS\""),
+        ("COPY t (a + 1) TO 'f'", "syntax error: expected ), found \"+\""),
+        ("COPY t TO 'f' (FORCE_QUOTE (a))", "syntax error: expected * after FORCE_QUOTE, found \"(\""),
+        ("COPY t TO 'f' (FORMAT csv) STORED AS csv", "syntax error: the file format is specified more than once"),
+    ] {
+        assert_eq!(fail(sql).to_string(), message, "{sql}");
+    }
+    // What is wrong with a column is told where it stands.
+    let Statement::DataFusion(statement) = read("COPY t (nope) TO 'f'") else { panic!() };
+    let DFStatement::CopyTo(copy) = *statement else { panic!() };
+    let datafusion::sql::parser::CopyToSource::Query(query) = copy.source else { panic!() };
+    assert_eq!(ast::Spanned::span(query.as_ref()).start.column, 6);
 }
 
 #[test]
