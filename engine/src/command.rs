@@ -35,7 +35,7 @@ use crate::session::Session;
 use crate::statement::{Planning, StatementCatalog, wrap};
 use crate::{
     Answer, AnswerKind, EngineError, ErrorKind, Notice, Result, copy_from, copy_to, ddl, parameters, pins, provenance,
-    settings, show, system,
+    settings, show, system, unfinished,
 };
 
 /// One statement and what it runs with.
@@ -272,7 +272,7 @@ impl StatementRun<'_> {
             Some(outcome) => outcome.map(|_| ())?,
             None => return Err(EngineError::new(ErrorKind::Internal, "a setting took its time")),
         }
-        *self.session.inner.state.write() = context.state();
+        **self.session.inner.state.write() = context.state();
         Ok(())
     }
 
@@ -397,7 +397,8 @@ impl StatementRun<'_> {
         self.catalog.look_ahead(&plan);
         let reuse = StatementReuse::new(&shared.reuse, self.state, self.catalog)?.of(self.text);
         let reuse = if self.must_keep { reuse.must_keep() } else { reuse };
-        let planned = reuse.plan(&plan, is_query).await?;
+        let mut planned = reuse.plan(&plan, is_query).await?;
+        planned.notices.extend(unfinished::notices(self.catalog));
         self.record.planned(&planned.plan);
         if let Some(findings) = &planned.findings {
             self.record.looked_up(reuse::lookups(findings));

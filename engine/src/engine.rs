@@ -28,6 +28,7 @@ use crate::query_log::QueryLog;
 use crate::reuse::{self, CacheAdmin, Reuse};
 use crate::session::Session;
 use crate::settings::{NectarineExtension, NectarineOptions, SPILL_FILE_BYTES, Settings, parse_size};
+use crate::shielded::Shielded;
 use crate::stores::StoreRegistry;
 use crate::{EngineError, ErrorKind, Result, machine, sweep};
 
@@ -50,7 +51,7 @@ pub(crate) struct Shared {
     pub(crate) reuse: Reuse,
     pub(crate) settings: Settings,
     /// What every session starts from.
-    pub(crate) template: SessionState,
+    pub(crate) template: Shielded<SessionState>,
     /// Last, so that the temporary folder goes after all who write to it.
     pub(crate) home: Home,
 }
@@ -207,6 +208,7 @@ impl EngineBuilder {
         let clock = self.clock.unwrap_or_else(|| Arc::new(SystemClock));
         let reuse = Reuse::open(&home, Arc::clone(&store), object_stores.clone(), &ours, clock).await?;
         let reuse = Reuse { cost_min: self.cost_min, ..reuse };
+        let template = Shielded(template);
         let shared = Shared { store, object_stores, tracker, catalog, log, reuse, settings, template, home };
         let shared = Arc::new(shared);
         reuse::follow(Arc::downgrade(&shared));

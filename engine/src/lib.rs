@@ -51,11 +51,13 @@ mod reuse;
 mod rows;
 mod session;
 mod settings;
+mod shielded;
 mod show;
 mod statement;
 mod stores;
 mod sweep;
 mod system;
+mod unfinished;
 mod warm;
 
 pub use answer::{Answer, AnswerKind, Notice};

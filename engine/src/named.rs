@@ -22,6 +22,7 @@ use datafusion::physical_plan::projection::{ProjectionExec, ProjectionExpr};
 use nectarine_catalog::{TableDef, TableKind};
 use nectarine_planner::node::{DerivedTableExec, NamedExec};
 
+use crate::shielded::Shielded;
 use crate::statement::wrap;
 
 /// A materialized view, or a derived table.
@@ -29,11 +30,11 @@ pub(crate) struct NamedTable {
     table: Arc<TableDef>,
     schema: SchemaRef,
     /// Its query, as it was planned.
-    query: LogicalPlan,
+    query: Shielded<LogicalPlan>,
     /// The same, optimized.
-    program: LogicalPlan,
+    program: Shielded<LogicalPlan>,
     /// What it is planned with. Without physical rules: those see the whole plan.
-    state: Arc<SessionState>,
+    state: Shielded<Arc<SessionState>>,
 }
 
 impl NamedTable {
@@ -42,7 +43,8 @@ impl NamedTable {
         let program = state.optimize(&query)?;
         let schema = Arc::clone(program.schema().inner());
         let state = SessionStateBuilder::new_from_existing(state).with_physical_optimizer_rules(vec![]).build();
-        Ok(Self { table, schema, query, program, state: Arc::new(state) })
+        let (query, program) = (Shielded(query), Shielded(program));
+        Ok(Self { table, schema, query, program, state: Shielded(Arc::new(state)) })
     }
 
     /// Its query, for those who look through it.

@@ -34,6 +34,7 @@ use crate::record::Record;
 use crate::reuse::{self, ReceiptSlot, SettingsDigest};
 use crate::rows::{Ending, RecordedStream};
 use crate::settings::adds_exactly;
+use crate::shielded::Shielded;
 use crate::statement::{Planning, SessionTables, StatementCatalog};
 use crate::{Answer, AnswerKind, Result, command, describe, names};
 
@@ -49,7 +50,7 @@ pub(crate) struct SessionInner {
     pub(crate) shared: Arc<Shared>,
     pub(crate) who: Who,
     /// Configuration and functions that statements of this session start from.
-    pub(crate) state: RwLock<SessionState>,
+    pub(crate) state: RwLock<Shielded<SessionState>>,
     /// Statements behind PREPARE, by name. Planned again at each EXECUTE: what they read may have grown.
     pub(crate) prepared: Mutex<HashMap<String, DFStatement>>,
     pub(crate) tables: RwLock<Arc<SessionTables>>,
@@ -64,7 +65,7 @@ impl Session {
         let inner = SessionInner {
             shared,
             who,
-            state: RwLock::new(state),
+            state: RwLock::new(Shielded(state)),
             prepared: Mutex::default(),
             tables: RwLock::default(),
             changed: Mutex::default(),
@@ -78,7 +79,7 @@ impl Session {
         let inner = SessionInner {
             shared: Arc::clone(&self.inner.shared),
             who: self.inner.who.clone(),
-            state: RwLock::new(self.inner.state.read().clone()),
+            state: RwLock::new(Shielded(self.inner.state.read().clone())),
             prepared: Mutex::default(),
             tables: RwLock::default(),
             changed: Mutex::new(self.inner.changed.lock().clone()),

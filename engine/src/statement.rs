@@ -44,6 +44,7 @@ use crate::external_insert;
 use crate::managed::{self, AppendCommit, Sources};
 use crate::named::NamedTable;
 use crate::reuse::{Read, extents_digest};
+use crate::shielded::Shielded;
 
 use self::schemas::Catalogs;
 
@@ -102,7 +103,7 @@ pub(crate) struct StatementCatalog {
     new_name: Option<String>,
     /// Set while the statement is planned and run (information_schema looks tables up when it is read); cleared afterwards
     /// because the state refers back here.
-    state: Mutex<Option<Arc<SessionState>>>,
+    state: Mutex<Option<Shielded<Arc<SessionState>>>>,
     view_depth: Mutex<usize>,
 }
 
@@ -182,8 +183,8 @@ impl StatementCatalog {
         let (catalog, rights) = (Arc::clone(self), self.rights.clone());
         state.register_catalog_list(Arc::new(Catalogs { catalog, rights }));
         let state = Arc::new(state.clone());
-        *self.state.lock() = Some(Arc::clone(&state));
-        Arc::new(Planning { catalog: Arc::clone(self), state })
+        *self.state.lock() = Some(Shielded(Arc::clone(&state)));
+        Arc::new(Planning { catalog: Arc::clone(self), state: Shielded(state) })
     }
 
     /// Begins to look at the files of the external tables that a plan reads, all at once and while it is optimized.
@@ -256,7 +257,7 @@ impl StatementCatalog {
     }
 
     pub(crate) fn session_state(&self) -> Result<Arc<SessionState>> {
-        let state = self.state.lock().clone();
+        let state = self.state.lock().as_ref().map(|state| Arc::clone(state));
         state.ok_or_else(|| DataFusionError::Internal("a table was looked up after its statement had ended".into()))
     }
 
@@ -491,7 +492,7 @@ pub(crate) fn wrap(error: impl std::error::Error + Send + Sync + 'static) -> Dat
 /// Lets the statement's state go when the statement has ended: the two refer to each other.
 pub(crate) struct Planning {
     catalog: Arc<StatementCatalog>,
-    state: Arc<SessionState>,
+    state: Shielded<Arc<SessionState>>,
 }
 
 impl Planning {

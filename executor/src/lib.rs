@@ -9,6 +9,8 @@
 //!   null_counts   how many NULLs a Parquet file tells of, and what it leaves open
 //!   nullable      NOT NULL columns of files under nullable columns of tables
 //!   named_source  what goes wrong in a file is told with the file's name
+//!   text_file     CSV and JSON files into rows, losing nothing without a word
+//!   counting_store counts the bytes that readers ask for
 //!   format        reader options and schema inference per file format
 //!   arrow_file    lengths in Arrow files, before anyone believes them
 //!   describe      what a new file says of itself: rows and statistics
@@ -18,6 +20,7 @@
 //! ```
 
 mod arrow_file;
+mod counting_store;
 mod derived;
 mod describe;
 mod error;
@@ -31,6 +34,7 @@ mod nullable;
 mod operator;
 mod scan;
 mod sink;
+mod text_file;
 mod write;
 
 pub use derived::{
@@ -46,4 +50,5 @@ pub use named_source::NameScannedFiles;
 pub use null_text::is_null_text;
 pub use operator::{AddEntryOperator, CacheReadOperator, EntryFault, Work, prepare_cache_reads, work_of};
 pub use sink::{Commit, ExtentSink};
+pub use text_file::is_json_array;
 pub use write::{ExtentWriter, WriteTarget};

@@ -4,7 +4,10 @@
 mod disk;
 mod files;
 mod mid_query;
+mod numbers;
+mod odd_files;
 mod permission;
+mod quotes;
 mod resources;
 mod schemas;
 mod text;
