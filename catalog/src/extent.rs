@@ -35,6 +35,9 @@ pub struct Extent {
     pub location: Arc<str>,
     /// `None` for a whole file; ranges of one file follow each other without gaps.
     pub range: Option<ByteRange>,
+    /// A range of text in which every line end is a record's end, so that it can be read from the middle. Where this is not
+    /// known it is false.
+    pub lines: bool,
     /// Size of the whole file when the extent was pinned (not of the range).
     pub file_bytes: u64,
     /// Last modification of the file, microseconds since 1970.

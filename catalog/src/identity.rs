@@ -227,6 +227,8 @@ pub(crate) struct Seen {
     pub(crate) by_content: bool,
     /// The range is a last record without an end; it goes when the file grows.
     pub(crate) tail: bool,
+    /// No line end in the range is inside of a record.
+    pub(crate) lines: bool,
 }
 
 const SEEN_FORMAT: u8 = 1;
@@ -234,6 +236,7 @@ const BY_CONTENT: u8 = 1;
 const TAIL: u8 = 2;
 const ETAG: u8 = 4;
 const VERSION: u8 = 8;
+const LINES: u8 = 16;
 
 impl Seen {
     /// Stable bytes for the metadata store; the location is kept beside them.
@@ -242,6 +245,7 @@ impl Seen {
         let flag = |set: bool, flag: u8| if set { flag } else { 0 };
         let flags = flag(self.by_content, BY_CONTENT)
             | flag(self.tail, TAIL)
+            | flag(self.lines, LINES)
             | flag(identity.etag.is_some(), ETAG)
             | flag(identity.version.is_some(), VERSION);
         let mut bytes = vec![SEEN_FORMAT, flags];
@@ -283,7 +287,8 @@ impl Seen {
             etag,
             version,
         };
-        rest.is_empty().then_some(Self { identity, by_content: flags & BY_CONTENT != 0, tail: flags & TAIL != 0 })
+        let has = |flag: u8| flags & flag != 0;
+        rest.is_empty().then_some(Self { identity, by_content: has(BY_CONTENT), tail: has(TAIL), lines: has(LINES) })
     }
 }
 
@@ -326,8 +331,8 @@ mod tests {
             ..identity()
         };
         for identity in [identity(), tagged] {
-            for (by_content, tail) in [(false, false), (true, false), (true, true)] {
-                let seen = Seen { identity: identity.clone(), by_content, tail };
+            for (by_content, tail, lines) in [(false, false, false), (true, false, true), (true, true, false)] {
+                let seen = Seen { identity: identity.clone(), by_content, tail, lines };
                 let bytes = seen.encode();
                 assert_eq!(Seen::decode(&identity.location, &bytes), Some(seen));
                 for cut in 0..bytes.len() {

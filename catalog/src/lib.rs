@@ -58,4 +58,5 @@ pub use location::{Compression, FileKind, Location, looks_like_location, object_
 pub use named::{DerivedTable, Frozen, FrozenRelation, FrozenStream, MaterializedView, depends_on};
 pub use object_stores::{ObjectStores, SteadyStore, is_store_option, plain_location, store_url};
 pub use table::{ColumnDefault, ExternalSource, FileFormatKind, Function, TableDef, TableKind, TableName};
+pub use text::{CsvDialect, CsvRecords, OpenQuote, whole_records};
 pub use tracker::{Description, ExtentReader, ExtentTracker, table_key};

@@ -9,21 +9,25 @@
 //! Guarantees   ranges start and end where records do, quotes considered, and follow each other without gaps. A range's
 //!              fingerprint names its bytes, so it changes exactly when they do. Reads stop at the size that the file
 //!              had when it was opened; one that shrinks meanwhile is looked at again.
-//! Caveats      a last record that cannot be whole yet is left out while the file is being written to. JSON that is not
-//!              one value per line is one extent.
+//! Caveats      a last record that cannot be whole yet is left out for as long as somebody may still be writing it: see
+//!              `last_record`. JSON that is not one value per line is one extent.
 //! Cost         each look at a changed file reads it once, in one bounded buffer, at the speed of BLAKE3.
 
 mod bytes;
 mod csv;
 mod dialect;
 mod json;
+mod last_record;
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::sync::Arc;
 
+pub use self::csv::{CsvDialect, CsvRecords, OpenQuote};
 pub(crate) use self::dialect::TextDialect;
+pub use self::last_record::whole_records;
+pub(crate) use self::last_record::{UNFINISHED_NS, Unfinished};
 use crate::identity::content::{BUFFER_BYTES, hash_reader};
 use crate::identity::{FileIdentity, content_fingerprint};
 use crate::{ByteRange, Fingerprint};
@@ -42,6 +46,8 @@ pub(crate) struct TextRange {
     pub(crate) fingerprint: Fingerprint,
     /// A last record without an end.
     pub(crate) tail: bool,
+    /// No line end in it is inside of a record.
+    pub(crate) lines: bool,
 }
 
 /// What a look at a text file found.
@@ -52,6 +58,8 @@ pub(crate) struct TextLook {
     /// Whether it was the same after reading.
     pub(crate) steady: bool,
     pub(crate) ranges: Vec<TextRange>,
+    /// What became of a last record that cannot be whole.
+    pub(crate) unfinished: Unfinished,
 }
 
 /// Looks at a file of which `old` was known. Blocks.
@@ -71,13 +79,13 @@ pub(crate) fn look(
             dialect,
             name: &name,
             size: identity.size,
-            // Whoever modified it just now may be in the middle of a record.
-            written_to: identity.is_racy(now_ns),
+            racy: identity.is_racy(now_ns),
+            waits: identity.mtime_ns > now_ns.saturating_sub(UNFINISHED_NS),
         };
         match reading.ranges(&mut file, old) {
-            Ok(ranges) => {
+            Ok((ranges, unfinished)) => {
                 let after = FileIdentity::of_local(Arc::clone(location), &file.metadata()?);
-                return Ok(TextLook { steady: after.is_unchanged(&identity), identity, ranges });
+                return Ok(TextLook { steady: after.is_unchanged(&identity), identity, ranges, unfinished });
             }
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {}
             Err(error) => return Err(error),
@@ -106,27 +114,36 @@ struct Reading<'a> {
     dialect: &'a TextDialect,
     name: &'a dyn Fn(u64, &[u8; 32]) -> Fingerprint,
     size: u64,
-    written_to: bool,
+    /// Whoever modified it just now may be in the middle of a record.
+    racy: bool,
+    /// It was modified so lately that what its last record lacks may still come.
+    waits: bool,
+}
+
+/// What a walk through the new part of a file found.
+struct Scanned {
+    ranges: Vec<TextRange>,
+    /// At a place in the file.
+    open_quote: Option<OpenQuote>,
 }
 
 impl Reading<'_> {
-    fn ranges(&mut self, file: &mut File, old: &[TextRange]) -> io::Result<Vec<TextRange>> {
+    fn ranges(&mut self, file: &mut File, old: &[TextRange]) -> io::Result<(Vec<TextRange>, Unfinished)> {
         let kept = self.kept(file, old)?;
         let start = kept.last().and_then(|last| last.range).map_or(0, |range| range.end);
         if start == self.size {
-            return Ok(kept);
+            return Ok((kept, Unfinished::Nothing));
         }
         if start == 0 && !self.dialect.can_be_cut(file, self.size)? {
-            return Ok(vec![self.whole(file)?]);
+            return Ok((vec![self.whole(file)?], Unfinished::Nothing));
         }
-        let mut found = self.scan(file, start)?;
-        if kept.len() + found.len() > MAX_RANGES {
-            found = self.scan(file, 0)?;
-            return self.finish(file, found);
+        let mut scanned = self.scan(file, start)?;
+        if kept.len() + scanned.ranges.len() > MAX_RANGES {
+            scanned = self.scan(file, 0)?;
+        } else {
+            scanned.ranges.splice(..0, kept);
         }
-        let mut ranges = kept;
-        ranges.append(&mut found);
-        self.finish(file, ranges)
+        self.finish(file, scanned)
     }
 
     /// Old ranges that are still what they were, if all are; the tail only if nothing followed it.
@@ -154,7 +171,7 @@ impl Reading<'_> {
     }
 
     /// Cuts what begins at `start` behind its last record, hashing both parts on the way.
-    fn scan(&self, file: &mut File, start: u64) -> io::Result<Vec<TextRange>> {
+    fn scan(&self, file: &mut File, start: u64) -> io::Result<Scanned> {
         file.seek(SeekFrom::Start(start))?;
         let mut records = self.dialect.records(start == 0);
         let mut buffer = vec![0; BUFFER_BYTES.min(usize::try_from(self.size - start).unwrap_or(BUFFER_BYTES))];
@@ -179,35 +196,52 @@ impl Reading<'_> {
             tail.update(rest);
             at += want as u64;
         }
-        let mut found = Vec::new();
+        let mut ranges = Vec::new();
         let mut tail_start = start;
+        let lines = records.were_lines();
         if let Some((end, content)) = whole_records {
-            found.push(self.range(start, end, &content, false));
+            ranges.push(TextRange { lines, ..self.range(start, end, &content, false) });
             tail_start = end;
         }
         if tail_start < self.size {
-            found.push(self.range(tail_start, self.size, tail.finalize().as_bytes(), true));
+            ranges.push(self.range(tail_start, self.size, tail.finalize().as_bytes(), true));
         }
-        Ok(found)
+        let open_quote = records.open_quote().map(|quote| OpenQuote { at: start + quote.at, ..quote });
+        Ok(Scanned { ranges, open_quote })
     }
 
     /// Decides about a last record without an end.
-    fn finish(&self, file: &mut File, mut ranges: Vec<TextRange>) -> io::Result<Vec<TextRange>> {
-        let Some(TextRange { range: Some(tail), tail: true, .. }) = ranges.last().copied() else { return Ok(ranges) };
-        if self.written_to && !self.dialect.may_be_record(file, tail)? {
-            ranges.pop();
-        }
-        Ok(ranges)
+    fn finish(&self, file: &mut File, scanned: Scanned) -> io::Result<(Vec<TextRange>, Unfinished)> {
+        let Scanned { mut ranges, open_quote } = scanned;
+        let Some(TextRange { range: Some(tail), tail: true, .. }) = ranges.last().copied() else {
+            return Ok((ranges, Unfinished::Nothing));
+        };
+        let unfinished = match open_quote {
+            Some(quote) if quote.swallows_lines && self.racy => Unfinished::Swallows,
+            Some(quote) if quote.swallows_lines || !self.waits => {
+                return Err(last_record::never_closed(file, quote)?);
+            }
+            Some(_) => Unfinished::Waits,
+            None if self.waits && !self.dialect.may_be_record(file, tail)? => Unfinished::Waits,
+            None => return Ok((ranges, Unfinished::Nothing)),
+        };
+        ranges.pop();
+        Ok((ranges, unfinished))
     }
 
     fn whole(&self, file: &mut File) -> io::Result<TextRange> {
         file.seek(SeekFrom::Start(0))?;
         let content = hash_reader(file, self.size)?;
-        Ok(TextRange { range: None, fingerprint: (self.name)(0, &content), tail: false })
+        Ok(TextRange { range: None, fingerprint: (self.name)(0, &content), tail: false, lines: false })
     }
 
     fn range(&self, start: u64, end: u64, content: &[u8; 32], tail: bool) -> TextRange {
-        TextRange { range: Some(ByteRange { start, end }), fingerprint: (self.name)(start, content), tail }
+        TextRange {
+            range: Some(ByteRange { start, end }),
+            fingerprint: (self.name)(start, content),
+            tail,
+            lines: false,
+        }
     }
 }
 

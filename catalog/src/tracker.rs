@@ -134,12 +134,12 @@ impl ExtentTracker {
         let files =
             list_partitioned(&self.stores, &location, source.format, &source.options, &source.partition_columns)
                 .await?;
-        if let Some(extents) = table.unchanged(&files) {
+        if let Some(extents) = table.unchanged(&files, now_ns) {
             table.snapshot = Some((listed_at, Arc::clone(&extents)));
             return Ok(extents);
         }
         let discovery = Discovery { stores: &self.stores, source, schema, reader, now_ns };
-        let entries: Vec<Arc<KnownEntry>> = stream::iter(table.compare(files))
+        let entries: Vec<Arc<KnownEntry>> = stream::iter(table.compare(files, now_ns))
             .map(|change| {
                 let discovery = &discovery;
                 async move {

@@ -37,7 +37,7 @@ use crate::session::Session;
 use crate::statement::{Planning, StatementCatalog, wrap};
 use crate::{
     Answer, AnswerKind, EngineError, ErrorKind, Notice, Pipes, Result, copy_from, copy_place, copy_to, ddl, parameters,
-    pins, plan_text, provenance, settings, show, system,
+    pins, plan_text, provenance, settings, show, system, unfinished,
 };
 
 /// One statement and what it runs with.
@@ -448,8 +448,9 @@ impl StatementRun<'_> {
         let reuse = StatementReuse::new(&shared.reuse, self.state, self.catalog)?.of(self.text);
         let reuse = if self.must_keep { reuse.must_keep() } else { reuse };
         let looking = self.record.part("look-up");
-        let planned = reuse.plan(&plan, is_query).await?;
+        let mut planned = reuse.plan(&plan, is_query).await?;
         drop(looking);
+        planned.notices.extend(unfinished::notices(self.catalog));
         self.record.planned(&planned.plan);
         if let Some(findings) = &planned.findings {
             self.record.looked_up(reuse::lookups(findings));

@@ -15,7 +15,7 @@ use nectarine_catalog::{
     CatalogError, Extent, ExtentReader, ExternalSource, FileFormatKind, FileKind, ListedFile, Location, TableDef,
     TableId, TableKind, TableName, infer_partition_columns, list, list_partitioned,
 };
-use nectarine_executor::{infer_schema, reader_options};
+use nectarine_executor::{infer_schema, is_json_array, reader_options};
 
 use crate::engine::Shared;
 use crate::managed::now_micros;
@@ -68,7 +68,7 @@ pub(crate) async fn locate(shared: &Shared, state: &SessionState, text: &str) ->
     let location = parse_location(text)?;
     let Some(format) = format_by_name(shared, &location).await? else {
         return plan_err!(
-            "cannot tell the format of \"{text}\" from its name: use CREATE EXTERNAL TABLE .. STORED AS .. LOCATION '{text}'"
+            "cannot tell the format of \"{text}\" from its name: CREATE EXTERNAL TABLE with STORED AS says it"
         );
     };
     locate_as(shared, state, text, format, BTreeMap::new()).await
@@ -138,12 +138,12 @@ pub(crate) async fn describe(
     let reader = reader_options(state.config_options(), format, &options)?;
     if format == FileFormatKind::Csv {
         // Fixed now, so that the table means the same whatever a later session's defaults are.
-        let fixed = [
-            ("format.has_header", reader.csv.has_header),
-            ("format.newlines_in_values", reader.csv.newlines_in_values),
-        ];
-        for (key, value) in fixed {
-            options.insert(key.to_string(), value.unwrap_or(false).to_string());
+        options.insert("format.has_header".to_string(), reader.csv.has_header.unwrap_or(false).to_string());
+        // That no value holds a line end is a promise, which nobody gives by saying nothing.
+        let is_given = options.contains_key("format.newlines_in_values") || options.contains_key("newlines_in_values");
+        if is_given || reader.csv.newlines_in_values == Some(true) {
+            let value = reader.csv.newlines_in_values.unwrap_or(true).to_string();
+            options.insert("format.newlines_in_values".to_string(), value);
         }
     }
     let mut locations = vec![];
@@ -296,6 +296,14 @@ async fn discover(
     let metas: Vec<_> = full.collect::<Result<_, CatalogError>>().map_err(wrap)?;
     if metas.is_empty() {
         return plan_err!("cannot infer the columns of \"{}\": all its files are empty", source.location);
+    }
+    let is_given =
+        ["format.newline_delimited", "newline_delimited"].iter().any(|key| source.options.contains_key(*key));
+    if source.format == FileFormatKind::Json
+        && !is_given
+        && is_json_array(&store, &metas[0], &source.options).await.unwrap_or(false)
+    {
+        source.options.insert("format.newline_delimited".to_string(), "false".to_string());
     }
     tracing::debug!(store = store_url.scheme(), n_files = metas.len(), "inferring columns");
     let inferred = infer_schema(state, &store, source.format, &source.options, &metas)

@@ -65,6 +65,7 @@ mod stream_store;
 mod sweep;
 mod system;
 mod trace;
+mod unfinished;
 mod warm;
 
 pub use answer::{Answer, AnswerKind, Notice};

@@ -8,6 +8,7 @@ use std::sync::{Arc, OnceLock};
 use arrow::datatypes::{DataType, Schema, SchemaRef};
 use async_trait::async_trait;
 use datafusion::common::Statistics;
+use datafusion::common::config::CsvOptions;
 use datafusion::common::stats::Precision;
 use datafusion::config::ConfigOptions;
 use datafusion::datasource::file_format::file_compression_type::FileCompressionType;
@@ -22,6 +23,7 @@ use object_store::ObjectStoreExt;
 use parquet::arrow::parquet_to_arrow_schema;
 
 use crate::format::{compression_of, reader_options};
+use crate::text_file::{csv_format, without_mark};
 use crate::{arrow_file, null_counts};
 
 /// Bytes of a Parquet file's end that are read at once: most footers fit.
@@ -89,7 +91,8 @@ impl FileDescriber {
             .convert_stream(bytes.map_err(DataFusionError::from).boxed())
             .map_err(|error| unreadable(file, error))?;
         let mut start: Vec<u8> = vec![];
-        while start.len() < HEADER_BYTES_MAX && !start.contains(&b'\n') {
+        while start.len() < HEADER_BYTES_MAX && !header_line(&start, &options.csv).contains(&ends_record(&options.csv))
+        {
             match text.next().await {
                 Some(bytes) => start.extend_from_slice(&bytes.map_err(|error| unreadable(file, error))?),
                 None => break,
@@ -126,24 +129,31 @@ fn lossy(found: &Schema, wanted: &Schema) -> Option<String> {
     })
 }
 
+fn ends_record(options: &CsvOptions) -> u8 {
+    options.terminator.unwrap_or(b'\n')
+}
+
+/// What begins with a file's first record: neither empty lines nor comments are records.
+fn header_line<'a>(start: &'a [u8], options: &CsvOptions) -> &'a [u8] {
+    let is_end = |byte: u8| matches!(byte, b'\r' | b'\n') || byte == ends_record(options);
+    let mut rest = without_mark(start);
+    loop {
+        let blank = rest.iter().take_while(|byte| is_end(**byte)).count();
+        rest = &rest[blank..];
+        if rest.first().copied() != options.comment || rest.is_empty() {
+            return rest;
+        }
+        let end = rest.iter().position(|byte| *byte == b'\n').map_or(rest.len(), |end| end + 1);
+        rest = &rest[end..];
+    }
+}
+
 /// Compares the first record of a CSV file with the names of a table's columns.
-pub fn check_csv_header(
-    start: &[u8],
-    options: &datafusion::common::config::CsvOptions,
-    columns: &[&str],
-) -> Result<(), String> {
-    let start = start.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(start);
-    let mut format = arrow::csv::reader::Format::default()
-        .with_delimiter(options.delimiter)
-        .with_quote(options.quote)
-        .with_header(true);
-    if let Some(escape) = options.escape {
-        format = format.with_escape(escape);
-    }
-    if let Some(comment) = options.comment {
-        format = format.with_comment(comment);
-    }
-    let line_end = start.iter().position(|byte| *byte == b'\n').map_or(start.len(), |end| end + 1);
+pub fn check_csv_header(start: &[u8], options: &CsvOptions, columns: &[&str]) -> Result<(), String> {
+    let start = header_line(start, options);
+    let format = csv_format(options).with_header(true);
+    let ends_record = ends_record(options);
+    let line_end = start.iter().position(|byte| *byte == ends_record).map_or(start.len(), |end| end + 1);
     // A quoted name may hold a line end: the whole start is given then.
     let header = if start[..line_end].iter().filter(|byte| **byte == options.quote).count() % 2 == 0 {
         &start[..line_end]

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
 use datafusion::catalog::Session;
 use datafusion::common::config::{ConfigFileType, TableOptions};
 use datafusion::common::parsers::CompressionTypeVariant;
@@ -19,12 +19,13 @@ use datafusion::datasource::file_format::csv::CsvFormat;
 use datafusion::datasource::file_format::json::JsonFormat;
 use datafusion::datasource::file_format::parquet::ParquetFormat;
 use datafusion::datasource::object_store::ObjectStoreUrl;
-use nectarine_catalog::{FileFormatKind, SteadyStore};
+use nectarine_catalog::FileFormatKind;
 use object_store::{ObjectMeta, ObjectStore};
 
 use crate::arrow_file;
 use crate::csv_files::CsvFiles;
 use crate::named_source::unreadable;
+use crate::text_file::{SAMPLE_RECORDS, columns_of_text};
 
 /// Names of options that are not the reader's.
 const OURS: [&str; 5] = ["fingerprint", "file_extension", "compression", "schema_inferred", "arrow_stream"];
@@ -119,112 +120,114 @@ pub async fn infer_schema(
     options: &BTreeMap<String, String>,
     files: &[ObjectMeta],
 ) -> Result<SchemaRef> {
-    let mut packings: Vec<(CompressionTypeVariant, Vec<ObjectMeta>)> = vec![];
-    for file in files {
-        let compression = match format.is_text() {
-            true => compression_of(file.location.as_ref(), options)?,
-            false => CompressionTypeVariant::UNCOMPRESSED,
-        };
-        match packings.iter_mut().find(|(known, _)| *known == compression) {
-            Some((_, files)) => files.push(file.clone()),
-            None => packings.push((compression, vec![file.clone()])),
-        }
-    }
-    let mut readers = vec![];
-    for (compression, files) in packings {
-        readers.push((file_format(state.config_options(), format, options, compression)?, files));
-    }
-    let mut merged: Option<SchemaRef> = None;
-    for (reader, files) in &readers {
-        let schema = match columns_of(reader.as_ref(), state, store, format, files).await {
-            Ok(schema) => schema,
-            Err(error) => return Err(blame(state, store, format, &readers, error).await),
-        };
-        merged = Some(match merged {
-            None => schema,
-            Some(before) => match merge(format, &before, &schema) {
-                Ok(schema) => schema,
-                Err(error) => return Err(blame(state, store, format, &readers, error).await),
-            },
-        });
-    }
-    match merged {
-        Some(schema) => Ok(schema),
-        None => plan_err!("cannot infer columns: there are no files"),
-    }
-}
-
-/// The columns of files that are packed alike, as DataFusion infers them.
-async fn columns_of(
-    reader: &dyn FileFormat,
-    state: &dyn Session,
-    store: &Arc<dyn ObjectStore>,
-    format: FileFormatKind,
-    files: &[ObjectMeta],
-) -> Result<SchemaRef> {
-    // Read as a stream, which must end where the file does.
-    let steady: Arc<dyn ObjectStore> = Arc::new(SteadyStore::streaming(Arc::clone(store)));
-    match format {
-        FileFormatKind::Csv => reader.infer_schema(state, &steady, files).await,
-        FileFormatKind::Arrow => {
-            let mut schemas = Vec::with_capacity(files.len());
-            for file in files {
-                let schema = match arrow_file::check(store.as_ref(), file).await? {
-                    Some(schema) => schema,
-                    None => reader.infer_schema(state, store, std::slice::from_ref(file)).await?,
-                };
-                schemas.push(Arc::unwrap_or_clone(schema));
-            }
-            Ok(Arc::new(Schema::try_merge(schemas)?))
-        }
-        _ => reader.infer_schema(state, store, files).await,
-    }
-}
-
-/// The columns of both, as DataFusion merges those of files that are packed alike: CSV by position with types that take
-/// all values, others by name.
-fn merge(format: FileFormatKind, one: &SchemaRef, two: &SchemaRef) -> Result<SchemaRef> {
-    if format != FileFormatKind::Csv {
-        return Ok(Arc::new(Schema::try_merge([one.as_ref().clone(), two.as_ref().clone()])?));
-    }
-    if one.fields().len() != two.fields().len() {
-        return exec_err!("some files have {} columns, others {}", one.fields().len(), two.fields().len());
-    }
-    let fields = one.fields().iter().zip(two.fields()).map(|(one, two)| {
-        let data_type = match (one.data_type(), two.data_type()) {
-            (one, two) if one == two => one.clone(),
-            (DataType::Null, other) | (other, DataType::Null) => other.clone(),
-            (DataType::Int64, DataType::Float64) | (DataType::Float64, DataType::Int64) => DataType::Float64,
-            _ => DataType::Utf8,
-        };
-        Field::new(one.name(), data_type, true)
-    });
-    Ok(Arc::new(Schema::new_with_metadata(fields.collect::<Vec<_>>(), one.metadata().clone())))
-}
-
-/// Asks file by file which one it was: the first that cannot be read, or that does not agree with those before it.
-async fn blame(
-    state: &dyn Session,
-    store: &Arc<dyn ObjectStore>,
-    format: FileFormatKind,
-    readers: &[(Arc<dyn FileFormat>, Vec<ObjectMeta>)],
-    error: DataFusionError,
-) -> DataFusionError {
-    let local = state.runtime_env().object_store(ObjectStoreUrl::local_filesystem());
-    let is_local = local.is_ok_and(|local| Arc::ptr_eq(&local, store));
-    let named = |file: &ObjectMeta| match is_local {
-        true => format!("/{}", file.location),
-        false => file.location.to_string(),
+    let reader =
+        Inference { state, store, format, options, reader: reader_options(state.config_options(), format, options)? };
+    let columns = match reader.columns_of(files).await {
+        Ok(columns) => columns,
+        Err(error) => return Err(reader.blame(files, error).await),
     };
-    let mut before: Vec<(SchemaRef, String)> = vec![];
-    for (reader, files) in readers {
+    Ok(match format.is_text() {
+        true => Arc::new(with_text_for_nothing(&columns)),
+        false => columns,
+    })
+}
+
+/// How columns are told.
+struct Inference<'a> {
+    state: &'a dyn Session,
+    store: &'a Arc<dyn ObjectStore>,
+    format: FileFormatKind,
+    options: &'a BTreeMap<String, String>,
+    reader: TableOptions,
+}
+
+impl Inference<'_> {
+    /// The columns of files together.
+    async fn columns_of(&self, files: &[ObjectMeta]) -> Result<SchemaRef> {
+        let lines = self.format.is_text() && (self.format == FileFormatKind::Csv || self.reader.json.newline_delimited);
+        if !lines && self.format != FileFormatKind::Arrow {
+            return self.columns_by_datafusion(files).await;
+        }
+        let given = match self.format {
+            FileFormatKind::Csv => self.reader.csv.schema_infer_max_rec,
+            _ => self.reader.json.schema_infer_max_rec,
+        };
+        // Over all files: a thousand of them are not all opened.
+        let mut n_records = given.unwrap_or(SAMPLE_RECORDS);
+        let mut merged: Option<SchemaRef> = None;
         for file in files {
-            let schema = match columns_of(reader.as_ref(), state, store, format, std::slice::from_ref(file)).await {
+            let schema = if lines {
+                let (schema, n_read) = self.columns_by_records(file, n_records).await?;
+                n_records = n_records.saturating_sub(n_read);
+                Arc::new(schema)
+            } else {
+                match arrow_file::check(self.store.as_ref(), file).await? {
+                    Some(schema) => schema,
+                    None => self.columns_by_datafusion(std::slice::from_ref(file)).await?,
+                }
+            };
+            merged = Some(match merged {
+                None => schema,
+                Some(before) => merge(self.format, &before, &schema)?,
+            });
+            if lines && n_records == 0 {
+                break;
+            }
+        }
+        match merged {
+            Some(schema) => Ok(schema),
+            None => plan_err!("cannot infer columns: there are no files"),
+        }
+    }
+
+    async fn columns_by_records(&self, file: &ObjectMeta, n_records: usize) -> Result<(Schema, usize)> {
+        let compression = compression_of(file.location.as_ref(), self.options)?;
+        columns_of_text(self.store, file, self.format, self.options, &self.reader, compression.into(), n_records).await
+    }
+
+    async fn columns_by_datafusion(&self, files: &[ObjectMeta]) -> Result<SchemaRef> {
+        let mut merged: Option<SchemaRef> = None;
+        let mut rest = files;
+        while let Some(first) = rest.first() {
+            // Files that are packed alike.
+            let packing = |file: &ObjectMeta| match self.format.is_text() {
+                true => compression_of(file.location.as_ref(), self.options),
+                false => Ok(CompressionTypeVariant::UNCOMPRESSED),
+            };
+            let compression = packing(first)?;
+            let n_alike = rest.iter().take_while(|file| packing(file).is_ok_and(|other| other == compression)).count();
+            let (alike, others) = rest.split_at(n_alike.max(1));
+            let reader = file_format(self.state.config_options(), self.format, self.options, compression)?;
+            let schema = reader.infer_schema(self.state, self.store, alike).await?;
+            merged = Some(match merged {
+                None => schema,
+                Some(before) => merge(self.format, &before, &schema)?,
+            });
+            rest = others;
+        }
+        match merged {
+            Some(schema) => Ok(schema),
+            None => plan_err!("cannot infer columns: there are no files"),
+        }
+    }
+
+    /// Asks file by file which one it was: the first that cannot be read, or that does not agree with those before it.
+    async fn blame(&self, files: &[ObjectMeta], error: DataFusionError) -> DataFusionError {
+        let local = self.state.runtime_env().object_store(ObjectStoreUrl::local_filesystem());
+        let is_local = local.is_ok_and(|local| Arc::ptr_eq(&local, self.store));
+        let named = |file: &ObjectMeta| match is_local {
+            true => format!("/{}", file.location),
+            false => file.location.to_string(),
+        };
+        let mut before: Vec<(SchemaRef, String)> = vec![];
+        for file in files {
+            let schema = match self.columns_of(std::slice::from_ref(file)).await {
                 Ok(schema) => schema,
                 Err(error) => return unreadable(&named(file), error),
             };
-            let other = before.iter().find_map(|(other, name)| Some((disagreement(format, other, &schema)?, name)));
-            if let Some((detail, other)) = other {
+            let disagreement =
+                |(other, name): &(SchemaRef, String)| Some((disagreement(self.format, other, &schema)?, name.clone()));
+            if let Some((detail, other)) = before.iter().find_map(disagreement) {
                 return unreadable(&named(file), DataFusionError::Execution(format!("{detail} in \"{other}\"")));
             }
             // Thousands of files have few schemas.
@@ -232,8 +235,69 @@ async fn blame(
                 before.push((schema, named(file)));
             }
         }
+        error
     }
-    error
+}
+
+/// Columns without a value so far are text: every value that comes can be one.
+fn with_text_for_nothing(schema: &Schema) -> Schema {
+    fn filled(field: &FieldRef) -> FieldRef {
+        let data_type = match field.data_type() {
+            DataType::Null => DataType::Utf8,
+            DataType::List(item) => DataType::List(filled(item)),
+            DataType::Struct(fields) => DataType::Struct(fields.iter().map(filled).collect()),
+            _ => return Arc::clone(field),
+        };
+        Arc::new(field.as_ref().clone().with_data_type(data_type))
+    }
+    let fields: Vec<FieldRef> = schema.fields().iter().map(filled).collect();
+    Schema::new_with_metadata(fields, schema.metadata().clone())
+}
+
+/// The columns of both: CSV by position, others by name; of text, with types that take all values.
+fn merge(format: FileFormatKind, one: &SchemaRef, two: &SchemaRef) -> Result<SchemaRef> {
+    match format {
+        FileFormatKind::Csv => {
+            if one.fields().len() != two.fields().len() {
+                return exec_err!("some files have {} columns, others {}", one.fields().len(), two.fields().len());
+            }
+            let fields = one.fields().iter().zip(two.fields()).map(|(one, two)| {
+                Field::new(one.name(), common_type(one.data_type(), two.data_type()).unwrap_or(DataType::Utf8), true)
+            });
+            Ok(Arc::new(Schema::new_with_metadata(fields.collect::<Vec<_>>(), one.metadata().clone())))
+        }
+        FileFormatKind::Json => {
+            let agreed = |schema: &SchemaRef, other: &SchemaRef| {
+                let fields = schema.fields().iter().map(|field| match other.field_with_name(field.name()) {
+                    Ok(other) => match common_type(field.data_type(), other.data_type()) {
+                        Some(common) => Arc::new(field.as_ref().clone().with_data_type(common)),
+                        None => Arc::clone(field),
+                    },
+                    Err(_) => Arc::clone(field),
+                });
+                Schema::new_with_metadata(fields.collect::<Vec<_>>(), schema.metadata().clone())
+            };
+            Ok(Arc::new(Schema::try_merge([agreed(one, two), agreed(two, one)])?))
+        }
+        _ => Ok(Arc::new(Schema::try_merge([one.as_ref().clone(), two.as_ref().clone()])?)),
+    }
+}
+
+/// The type that takes the values of both, where that is plain.
+fn common_type(one: &DataType, two: &DataType) -> Option<DataType> {
+    match (one, two) {
+        (one, two) if one == two => Some(one.clone()),
+        (DataType::Null, other) | (other, DataType::Null) => Some(other.clone()),
+        (DataType::Int64, DataType::Float64) | (DataType::Float64, DataType::Int64) => Some(DataType::Float64),
+        (DataType::Date32, DataType::Timestamp(unit, None)) | (DataType::Timestamp(unit, None), DataType::Date32) => {
+            Some(DataType::Timestamp(*unit, None))
+        }
+        // Units are in order, from seconds on.
+        (DataType::Timestamp(one, None), DataType::Timestamp(two, None)) => {
+            Some(DataType::Timestamp(*one.max(two), None))
+        }
+        _ => None,
+    }
 }
 
 /// Why the columns of two files cannot be those of one table.

@@ -11,6 +11,8 @@
 //!   null_counts   how many NULLs a Parquet file tells of, and what it leaves open
 //!   nullable      NOT NULL columns of files under nullable columns of tables
 //!   named_source  what goes wrong in a file is told with the file's name
+//!   text_file     CSV and JSON files into rows, losing nothing without a word
+//!   counting_store counts the bytes that readers ask for
 //!   format        reader options and schema inference per file format
 //!   csv_text      rows as CSV, in which NULL is not an empty text
 //!   csv_files     CSV files, written that way
@@ -22,6 +24,7 @@
 //! ```
 
 mod arrow_file;
+mod counting_store;
 mod csv_files;
 mod csv_text;
 mod derived;
@@ -39,6 +42,7 @@ mod operator;
 mod padded;
 mod scan;
 mod sink;
+mod text_file;
 mod write;
 
 pub use csv_files::CsvFilesFactory;
@@ -57,4 +61,5 @@ pub use null_text::is_null_text;
 pub use operator::{AddEntryOperator, CacheReadOperator, EntryFault, Work, prepare_cache_reads, work_of};
 pub use padded::ForgetPadded;
 pub use sink::{Commit, ExtentSink};
+pub use text_file::is_json_array;
 pub use write::{ExtentWriter, WriteTarget};

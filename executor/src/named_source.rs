@@ -1,4 +1,4 @@
-//! [`NameScannedFiles`]: what goes wrong in a file is told with the file's name.
+//! [`NameScannedFiles`]: what goes wrong in a file is told with the file's name, and what is read of it is counted.
 //!
 //! ```text
 //!   before                              after
@@ -39,6 +39,9 @@ use futures::stream::BoxStream;
 use nectarine_catalog::{CatalogError, plain_location};
 use object_store::ObjectStore;
 use url::Url;
+
+use crate::counting_store::CountingStore;
+use crate::text_file::{bytes_scanned, text_morselizer};
 
 /// Goes with a file of a scan: where it is.
 #[derive(Clone, Debug)]
@@ -109,11 +112,13 @@ fn named(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPlan>>
 /// A format's own source, with names around its errors.
 struct NamedSource {
     inner: Arc<dyn FileSource>,
+    /// Known when it runs.
+    batch_size: Option<usize>,
 }
 
 impl NamedSource {
     fn around(inner: Arc<dyn FileSource>) -> Arc<dyn FileSource> {
-        Arc::new(Self { inner })
+        Arc::new(Self { inner, batch_size: None })
     }
 
     /// Whether it computes more than what is in the files: values may be wrong then where files are right.
@@ -144,7 +149,22 @@ impl FileSource for NamedSource {
         base_config: &FileScanConfig,
         partition: usize,
     ) -> Result<Box<dyn Morselizer>> {
-        let inner = self.inner.create_morselizer(object_store, base_config, partition)?;
+        let text = match self.batch_size {
+            Some(rows) => text_morselizer(self.inner.as_ref(), &object_store, base_config, partition, rows)?,
+            None => None,
+        };
+        let inner = match text {
+            Some(morselizer) => morselizer,
+            // Its own reader counts.
+            None if self.inner.is::<ParquetSource>() => {
+                self.inner.create_morselizer(object_store, base_config, partition)?
+            }
+            None => {
+                let n_bytes = bytes_scanned(self.inner.as_ref(), partition);
+                let counting = Arc::new(CountingStore::new(object_store, n_bytes));
+                self.inner.create_morselizer(counting, base_config, partition)?
+            }
+        };
         let columns = Arc::clone(self.inner.table_schema().file_schema());
         let trusts_bytes = self.inner.file_type() == "arrow";
         Ok(Box::new(NamedMorselizer { inner, columns, computes: self.computes(), trusts_bytes }))
@@ -155,7 +175,7 @@ impl FileSource for NamedSource {
     }
 
     fn with_batch_size(&self, batch_size: usize) -> Arc<dyn FileSource> {
-        Self::around(self.inner.with_batch_size(batch_size))
+        Arc::new(Self { inner: self.inner.with_batch_size(batch_size), batch_size: Some(batch_size) })
     }
 
     fn filter(&self) -> Option<Arc<dyn PhysicalExpr>> {

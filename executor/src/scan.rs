@@ -35,6 +35,7 @@ use crate::format::{compression_of, reader_options};
 use crate::named_source::FileLocation;
 use crate::null_text;
 use crate::nullable::NullableColumns;
+use crate::text_file::JsonArray;
 
 /// Above this many extents, files carry no statistics of their own: they cost more to make than they save.
 const FILES_WITH_STATISTICS_MAX: usize = 2_000;
@@ -70,6 +71,8 @@ fn group_by_source(scan: &ExtentScanExec, config: &ConfigOptions) -> Result<Vec<
     let reading = scan.reading();
     let with_statistics = scan.extents().len() <= FILES_WITH_STATISTICS_MAX;
     let split_bytes = text_split_bytes(scan, config)?;
+    let is_array = reading.format == FileFormatKind::Json
+        && !reader_options(config, reading.format, &reading.options)?.json.newline_delimited;
     let mut sources: Vec<Source> = vec![];
     for extent in scan.extents().iter() {
         let (store, path) = locate(extent)?;
@@ -82,10 +85,14 @@ fn group_by_source(scan: &ExtentScanExec, config: &ConfigOptions) -> Result<Vec<
             sources.push(Source { store, compression, files: vec![] });
             sources.len() - 1
         });
-        let file = partitioned_file(extent, path, reading, scan, with_statistics)?;
+        let mut file = partitioned_file(extent, path, reading, scan, with_statistics)?;
+        if is_array {
+            // One array is one piece, whatever its size; files with a range are left whole.
+            file = file.with_extension(JsonArray).with_range(0, extent.file_bytes as i64);
+        }
         let files = &mut sources[position].files;
         match (extent.range, split_bytes) {
-            (Some(range), Some(bytes)) if range.len() > bytes => {
+            (Some(range), Some(bytes)) if range.len() > bytes && extent.lines => {
                 let n_pieces = range.len().div_ceil(bytes);
                 let piece = range.len().div_ceil(n_pieces);
                 let mut start = range.start;
@@ -102,18 +109,12 @@ fn group_by_source(scan: &ExtentScanExec, config: &ConfigOptions) -> Result<Vec<
     Ok(sources)
 }
 
-/// How large a piece of a text extent may be, or `None` where records may hold line ends.
+/// How large a piece of a text extent may be, if it may be one.
 fn text_split_bytes(scan: &ExtentScanExec, config: &ConfigOptions) -> Result<Option<u64>> {
     let reading = scan.reading();
     let n_partitions = config.execution.target_partitions as u64;
     if !reading.format.is_text() || !config.optimizer.repartition_file_scans || n_partitions < 2 {
         return Ok(None);
-    }
-    if reading.format == FileFormatKind::Csv {
-        let options = reader_options(config, reading.format, &reading.options)?;
-        if options.csv.newlines_in_values.unwrap_or(false) {
-            return Ok(None);
-        }
     }
     let total: u64 = scan.extents().iter().map(|extent| extent.bytes()).sum();
     let least = config.optimizer.repartition_file_min_size.max(1) as u64;
@@ -236,7 +237,13 @@ fn file_source(
                 None => Arc::new(source),
             }
         }
-        FileFormatKind::Csv => Arc::new(CsvSource::new(table_schema).with_csv_options(options.csv)),
+        FileFormatKind::Csv => {
+            let mut options = options.csv;
+            // A whole file is one that nobody looked through, remote or packed: a line end in it may be inside of quotes, and
+            // who begins in the middle cannot tell. Unless the table was made with the promise that there is none.
+            options.newlines_in_values = Some(!promises_lines(reading));
+            Arc::new(CsvSource::new(table_schema).with_csv_options(options))
+        }
         FileFormatKind::Json => {
             Arc::new(JsonSource::new(table_schema).with_newline_delimited(options.json.newline_delimited))
         }
@@ -246,6 +253,12 @@ fn file_source(
         FileFormatKind::Arrow => Arc::new(ArrowSource::new_file_source(table_schema)),
         FileFormatKind::Avro => Arc::new(AvroSource::new(table_schema)),
     })
+}
+
+/// Whether whoever made the table said that no value holds a line end.
+fn promises_lines(reading: &Reading) -> bool {
+    let given = |name: &str| reading.options.get(name).is_some_and(|value| value.eq_ignore_ascii_case("false"));
+    given("format.newlines_in_values") || given("newlines_in_values")
 }
 
 /// At most `n` groups of consecutive files: rows come in the order of the extents where one thread reads them.

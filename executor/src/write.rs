@@ -129,6 +129,7 @@ impl ExtentWriter {
         Extent {
             location: Arc::from(location),
             range: None,
+            lines: false,
             file_bytes: file.bytes,
             modified_at: self.target.now,
             etag: None,

@@ -4,9 +4,12 @@
 mod disk;
 mod files;
 mod mid_query;
+mod numbers;
+mod odd_files;
 mod permission;
 #[cfg(unix)]
 mod places;
+mod quotes;
 mod resources;
 mod schemas;
 mod text;

@@ -374,3 +374,44 @@ async fn secrets_are_not_told() {
     let db = db.reopen().await;
     assert_eq!(db.ok("SELECT a FROM c").await, "1");
 }
+
+/// Text in a bucket loses nothing without a word, and what is read of it is counted.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn text_in_a_bucket() {
+    let Some(server) = Server::start(&[]) else { return };
+    let bucket = server.bucket("text");
+    let db = Db::with(&[
+        ("datafusion.execution.target_partitions", "7"),
+        ("datafusion.optimizer.repartition_file_min_size", "1000"),
+    ])
+    .await;
+    let options = server.options();
+    let unclosed = "a,b\n1,one\n2,\"two\n3,three\n";
+    let lines: String = (0..5000).map(|n| format!("\"{n}\nin\nquotes\"\n")).collect();
+    let json: String = (0..1500).map(|n| format!("{{\"n\":{n}}}\n")).chain(["{\"n\":2.9}\n".to_owned()]).collect();
+    put(&bucket, "q/1.csv", unclosed).await;
+    put(&bucket, "z/1.csv.zst", zst(unclosed.as_bytes())).await;
+    put(&bucket, "both/1.csv.zst", [zst(b"a,b\n1,x\n"), zst(b"2,y\n")].concat()).await;
+    put(&bucket, "lines/1.csv", format!("s\n{lines}")).await;
+    put(&bucket, "j/1.json", json.clone()).await;
+    for (name, format) in [("q", "CSV"), ("z", "CSV"), ("both", "CSV"), ("lines", "CSV"), ("j", "JSON")] {
+        db.ok(&format!(
+            "CREATE EXTERNAL TABLE {name} STORED AS {format} LOCATION 's3://text/{name}/' OPTIONS ({options})"
+        ))
+        .await;
+    }
+    for name in ["q", "z"] {
+        let error = db.err(&format!("SELECT count(*) FROM {name}")).await;
+        assert!(error.contains(&format!("s3://text/{name}/1.csv")), "{error}");
+        assert!(error.contains("the quote in line 3 (byte 12) is never closed"), "{error}");
+    }
+    assert_eq!(db.ok("SELECT sum(a), count(*) FROM both").await, "3|2");
+    assert_eq!(db.ok("SELECT count(*), count(DISTINCT s) FROM lines").await, "5000|5000");
+    let error = db.err("SELECT sum(n) FROM j").await;
+    assert!(
+        error.contains("s3://text/j/1.json") && error.contains("'2.9'") && error.contains("column \"n\""),
+        "{error}"
+    );
+    let scanned = "SELECT bytes_scanned FROM system.queries WHERE sql LIKE 'SELECT count(*), count(DISTINCT s)%'";
+    assert_eq!(db.ok(scanned).await, (lines.len() + 2).to_string());
+}

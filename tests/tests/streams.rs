@@ -5,4 +5,6 @@ mod growing;
 mod identity;
 mod listing;
 mod nulls;
+mod terminator;
+mod unfinished;
 mod writing;

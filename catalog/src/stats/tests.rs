@@ -13,6 +13,7 @@ fn extent(rows: Option<u64>, stats: Arc<[u8]>, partitions: &[Option<&str>]) -> A
     Arc::new(Extent {
         location: Arc::from("file:///a"),
         range: None,
+        lines: false,
         file_bytes: 1000,
         modified_at: 0,
         etag: None,

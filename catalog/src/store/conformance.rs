@@ -96,6 +96,7 @@ pub(super) fn extent(number: u64) -> Extent {
     Extent {
         location: format!("file:///data/part-{number}.parquet").into(),
         range: None,
+        lines: false,
         file_bytes: 1000 + number,
         modified_at: -5,
         etag: None,

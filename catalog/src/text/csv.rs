@@ -7,14 +7,28 @@ use super::bytes::{find, find2, rfind};
 
 /// Letters with a meaning.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct CsvDialect {
-    pub(crate) delimiter: u8,
-    pub(crate) quote: u8,
-    pub(crate) escape: Option<u8>,
-    pub(crate) terminator: Option<u8>,
-    pub(crate) comment: Option<u8>,
+pub struct CsvDialect {
+    /// Between fields.
+    pub delimiter: u8,
+    /// Around fields that hold letters with a meaning.
+    pub quote: u8,
+    /// Makes the next byte a letter, inside quotes.
+    pub escape: Option<u8>,
+    /// Ends records, instead of line ends.
+    pub terminator: Option<u8>,
+    /// Begins lines that are no records.
+    pub comment: Option<u8>,
     /// Rows may have fewer fields than the first.
-    pub(crate) truncated_rows: bool,
+    pub truncated_rows: bool,
+}
+
+/// A quoted field that the text ends in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct OpenQuote {
+    /// Where the quote is, counted from the first byte that was looked at.
+    pub at: u64,
+    /// Whether records seem to end behind it: what looks like further rows is inside of the field.
+    pub swallows_lines: bool,
 }
 
 impl Default for CsvDialect {
@@ -36,26 +50,58 @@ enum State {
 }
 
 /// Walks through a file in pieces of any size.
-pub(crate) struct CsvRecords {
+#[derive(Debug)]
+pub struct CsvRecords {
     dialect: CsvDialect,
     state: State,
     file_start: bool,
+    /// Bytes before those that are walked through.
+    before: u64,
+    quote: OpenQuote,
+    inner_ends: bool,
 }
 
 impl CsvRecords {
-    pub(crate) fn new(dialect: CsvDialect, file_start: bool) -> Self {
-        Self { dialect, state: State::RecordStart, file_start }
+    /// At the start of a record; a byte order mark is no part of a file's first one.
+    pub fn new(dialect: CsvDialect, file_start: bool) -> Self {
+        let quote = OpenQuote { at: 0, swallows_lines: false };
+        Self { dialect, state: State::RecordStart, file_start, before: 0, quote, inner_ends: false }
     }
 
     /// Offset behind the last record that ends in `bytes`.
-    pub(crate) fn last_end(&mut self, bytes: &[u8]) -> Option<usize> {
+    pub fn last_end(&mut self, bytes: &[u8]) -> Option<usize> {
         let skipped = if std::mem::take(&mut self.file_start) { bom_len(bytes) } else { 0 };
+        self.before += skipped as u64;
         let last = if self.dialect.comment.is_some() {
             self.slowly(&bytes[skipped..])
         } else {
             self.quickly(&bytes[skipped..])
         };
+        self.before += (bytes.len() - skipped) as u64;
         last.map(|end| end + skipped)
+    }
+
+    /// The quoted field that everything up to here ends in.
+    pub fn open_quote(&self) -> Option<OpenQuote> {
+        matches!(self.state, State::Quoted | State::Escaped).then_some(self.quote)
+    }
+
+    /// Whether what ends records was found inside of one: who looks for it in the middle of the text may find no record's
+    /// end there.
+    pub(super) fn has_inner_ends(&self) -> bool {
+        self.inner_ends
+    }
+
+    fn open(&mut self, at: usize) {
+        self.quote = OpenQuote { at: self.before + at as u64, swallows_lines: false };
+    }
+
+    /// Takes note of what a quoted field holds.
+    fn inside(&mut self, bytes: &[u8]) {
+        if !self.quote.swallows_lines && find(bytes, self.cut()).is_some() {
+            self.quote.swallows_lines = true;
+            self.inner_ends = true;
+        }
     }
 
     /// From quote to quote; what lies between is searched, not walked through.
@@ -74,7 +120,10 @@ impl CsvRecords {
                         self.state = self.after_plain(*byte);
                     }
                     let Some(quote_at) = quote_at else { break };
-                    self.state = if self.state == State::InField { State::InField } else { State::Quoted };
+                    if self.state != State::InField {
+                        self.state = State::Quoted;
+                        self.open(quote_at);
+                    }
                     at = quote_at + 1;
                 }
                 State::Quoted => {
@@ -83,18 +132,20 @@ impl CsvRecords {
                         Some(escape) => find2(rest, quote, escape),
                         None => find(rest, quote),
                     };
+                    self.inside(&rest[..found.unwrap_or(rest.len())]);
                     let Some(found) = found else { break };
                     self.state = if rest[found] == quote { State::QuoteSeen } else { State::Escaped };
                     at += found + 1;
                 }
                 State::QuoteSeen | State::Escaped => {
-                    if self.step(bytes[at]) {
+                    if self.step(bytes[at], at) {
                         last = Some(at + 1);
                     }
                     at += 1;
                     // Where everything is quoted, the next field opens at once.
                     if matches!(self.state, State::FieldStart | State::RecordStart) && bytes.get(at) == Some(&quote) {
                         self.state = State::Quoted;
+                        self.open(at);
                         at += 1;
                     }
                 }
@@ -107,15 +158,15 @@ impl CsvRecords {
     fn slowly(&mut self, bytes: &[u8]) -> Option<usize> {
         let mut last = None;
         for (at, byte) in bytes.iter().enumerate() {
-            if self.step(*byte) {
+            if self.step(*byte, at) {
                 last = Some(at + 1);
             }
         }
         last
     }
 
-    /// Takes one byte; true if a record ends behind it.
-    fn step(&mut self, byte: u8) -> bool {
+    /// Takes the byte at `at` of a piece; true if a record ends behind it.
+    fn step(&mut self, byte: u8, at: usize) -> bool {
         let dialect = self.dialect;
         let before = self.state;
         self.state = match before {
@@ -130,6 +181,13 @@ impl CsvRecords {
             State::Comment if byte == b'\n' => State::RecordStart,
             State::Comment => State::Comment,
         };
+        match (before, self.state) {
+            (State::RecordStart | State::FieldStart, State::Quoted) => self.open(at),
+            (State::Quoted | State::Escaped, State::Quoted) if byte == self.cut() => self.inside(&[byte]),
+            // A comment goes on to the end of its line, whatever ends records.
+            (_, State::Comment) if byte == self.cut() => self.inner_ends = true,
+            _ => {}
+        }
         self.state == State::RecordStart && byte == self.cut()
     }
 
@@ -158,8 +216,8 @@ pub(crate) fn shape(dialect: CsvDialect, bytes: &[u8], file_start: bool) -> (usi
     let mut records = CsvRecords::new(dialect, false);
     let mut n_delimiters = 0;
     let mut begun = false;
-    for byte in &bytes[if file_start { bom_len(bytes) } else { 0 }..] {
-        records.step(*byte);
+    for (at, byte) in bytes[if file_start { bom_len(bytes) } else { 0 }..].iter().enumerate() {
+        records.step(*byte, at);
         n_delimiters += usize::from(records.state == State::FieldStart);
         begun |= !matches!(records.state, State::RecordStart | State::Comment);
         if begun && records.state == State::RecordStart {

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io;
 
 use super::bytes::rfind;
-use super::csv::{CsvDialect, CsvRecords, shape};
+use super::csv::{CsvDialect, CsvRecords, OpenQuote, shape};
 use super::{json, read_some};
 use crate::location::{Compression, FileKind};
 use crate::{ByteRange, ExternalSource, FileFormatKind};
@@ -39,19 +39,43 @@ impl Records {
             Self::Json => rfind(bytes, b'\n').map(|at| at + 1),
         }
     }
+
+    /// The quoted field that the text up to here ends in.
+    pub(super) fn open_quote(&self) -> Option<OpenQuote> {
+        match self {
+            Self::Csv(records) => records.open_quote(),
+            Self::Json => None,
+        }
+    }
+
+    /// Whether each line end up to here was a record's end.
+    pub(super) fn were_lines(&self) -> bool {
+        match self {
+            Self::Csv(records) => !records.has_inner_ends(),
+            Self::Json => true,
+        }
+    }
 }
 
 impl TextDialect {
     /// How a file of the table is cut; `None` if it is not text, or packed, or not made of lines.
     pub(crate) fn of(source: &ExternalSource, file_name: &str) -> Option<Self> {
-        if compression(&source.options, file_name) != Compression::None {
+        Self::for_files(source.format, &source.options, file_name)
+    }
+
+    pub(super) fn for_files(
+        format: FileFormatKind,
+        options: &BTreeMap<String, String>,
+        file_name: &str,
+    ) -> Option<Self> {
+        if compression(options, file_name) != Compression::None {
             return None;
         }
-        match source.format {
-            FileFormatKind::Csv => csv(&source.options, file_name).map(Self::Csv),
+        match format {
+            FileFormatKind::Csv => csv(options, file_name).map(Self::Csv),
             FileFormatKind::Json => {
-                let lines = option(&source.options, "newline_delimited")
-                    .is_none_or(|value| !value.eq_ignore_ascii_case("false"));
+                let lines =
+                    option(options, "newline_delimited").is_none_or(|value| !value.eq_ignore_ascii_case("false"));
                 lines.then_some(Self::Json)
             }
             FileFormatKind::Parquet | FileFormatKind::Arrow | FileFormatKind::Avro => None,
@@ -67,34 +91,41 @@ impl TextDialect {
 
     /// Whether the file's lines are records. A JSON document over several lines is not made of lines.
     pub(super) fn can_be_cut(&self, file: &mut File, size: u64) -> io::Result<bool> {
+        let whole = ByteRange { start: 0, end: size };
+        if let Some(is_cut) = self.is_made_of_lines(&read_some(file, whole, FIRST_LINE_BYTES)?) {
+            return Ok(is_cut);
+        }
+        Ok(self.is_made_of_lines(&read_some(file, whole, LOOK_BYTES)?).unwrap_or(true))
+    }
+
+    /// The same for a file that begins like this; `None` if that does not tell.
+    pub(super) fn is_made_of_lines(&self, start: &[u8]) -> Option<bool> {
         match self {
-            Self::Csv(_) => Ok(true),
-            Self::Json => {
-                let whole = ByteRange { start: 0, end: size };
-                let start = read_some(file, whole, FIRST_LINE_BYTES)?;
-                if let Some(is_value) = json::first_line_is_value(&start) {
-                    return Ok(is_value);
-                }
-                Ok(json::first_line_is_value(&read_some(file, whole, LOOK_BYTES)?).unwrap_or(true))
-            }
+            Self::Csv(_) => Some(true),
+            Self::Json => json::first_line_is_value(start),
         }
     }
 
-    /// Whether a last record without an end could be whole.
+    /// Whether a last record without an end, which no quoted field is open in, could be whole.
     pub(super) fn may_be_record(&self, file: &mut File, tail: ByteRange) -> io::Result<bool> {
         if tail.len() > LOOK_BYTES {
             return Ok(true);
         }
         let bytes = read_some(file, tail, LOOK_BYTES)?;
+        let first = read_some(file, ByteRange { start: 0, end: tail.start }, 1 << 20)?;
+        Ok(self.may_be_whole(&first, &bytes))
+    }
+
+    /// The same for `last`, in a file that begins with `first`.
+    pub(super) fn may_be_whole(&self, first: &[u8], last: &[u8]) -> bool {
         match self {
-            Self::Json => Ok(json::is_value(&bytes)),
+            Self::Json => json::is_value(last),
             Self::Csv(dialect) => {
-                let (n_delimiters, open) = shape(*dialect, &bytes, tail.start == 0);
-                if open || dialect.truncated_rows || tail.start == 0 {
-                    return Ok(!open);
+                let (n_delimiters, open) = shape(*dialect, last, first.is_empty());
+                if open || dialect.truncated_rows || first.is_empty() {
+                    return !open;
                 }
-                let first = read_some(file, ByteRange { start: 0, end: tail.start }, 1 << 20)?;
-                Ok(n_delimiters >= shape(*dialect, &first, true).0)
+                n_delimiters >= shape(*dialect, first, true).0
             }
         }
     }

@@ -22,6 +22,7 @@ struct Log {
     path: PathBuf,
     dialect: TextDialect,
     known: Vec<TextRange>,
+    unfinished: Unfinished,
 }
 
 impl Log {
@@ -29,7 +30,7 @@ impl Log {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("log");
         fs::write(&path, text).unwrap();
-        Self { _folder: folder, path, dialect, known: Vec::new() }
+        Self { _folder: folder, path, dialect, known: Vec::new(), unfinished: Unfinished::Nothing }
     }
 
     fn append(&self, text: &str) {
@@ -42,10 +43,14 @@ impl Log {
 
     /// Looks at the file and returns `start..end` of each range, `~` before a tail, `=` before one that was known.
     fn look_at(&mut self, rested: bool) -> Vec<String> {
+        self.look_after(if rested { 2 * UNFINISHED_NS } else { 0 }).unwrap()
+    }
+
+    /// The same so long after it was modified.
+    fn look_after(&mut self, rested_ns: i64) -> io::Result<Vec<String>> {
         let location = Arc::from("file:///log");
         let modified = FileIdentity::of_local(Arc::clone(&location), &fs::metadata(&self.path).unwrap());
-        let now_ns = modified.ctime_ns + if rested { 2 * RACY_NS } else { 0 };
-        let look = look(&self.path, &location, &self.dialect, &self.known, &[], now_ns).unwrap();
+        let look = look(&self.path, &location, &self.dialect, &self.known, &[], modified.ctime_ns + rested_ns)?;
         assert!(look.steady);
         let shown = look.ranges.iter().map(|range| {
             let known = self.known.iter().any(|old| old.fingerprint == range.fingerprint);
@@ -54,7 +59,8 @@ impl Log {
         });
         let shown = shown.collect();
         self.known = look.ranges;
-        shown
+        self.unfinished = look.unfinished;
+        Ok(shown)
     }
 
     fn look(&mut self) -> Vec<String> {
@@ -99,16 +105,64 @@ fn rewritten_truncated_and_replaced_files_are_new() {
 #[test]
 fn quoted_line_ends_are_not_record_ends() {
     let mut log = Log::new(CSV, "a,b\n1,\"x\ny");
-    assert_eq!(log.look(), ["0..4", "~4..10"]);
-    assert_eq!(log.look_at(false), ["=0..4", "=~4..10"], "known before, so it stays");
+    assert_eq!(log.look_at(false), ["0..4"], "the quoted field is being written");
     log.append("\"\n2,z\n");
     assert_eq!(log.look(), ["=0..4", "4..16"]);
+    let lines: Vec<bool> = log.known.iter().map(|range| range.lines).collect();
+    assert_eq!(lines, [false, false], "the first look ended in quotes, and the second range holds them");
+    log.append("3,z\n");
+    assert_eq!(log.look(), ["=0..4", "=4..16", "16..20"]);
+    assert!(log.known[2].lines);
+}
+
+/// What is behind a quote that is never closed is not one field, and not nothing.
+#[test]
+fn a_quote_that_is_never_closed() {
+    const ALL: [i64; 3] = [0, 2 * RACY_NS, 2 * UNFINISHED_NS];
+    // Rows behind the quote: an error, once nobody goes on writing.
+    let swallowing = "a,b\n1,2\n3,\"x\n4,5\n6,7\n";
+    for (rested_ns, told) in ALL.into_iter().zip([false, true, true]) {
+        let mut log = Log::new(CSV, swallowing);
+        match log.look_after(rested_ns) {
+            Ok(ranges) => {
+                assert_eq!((ranges, log.unfinished), (vec!["0..8".to_owned()], Unfinished::Swallows));
+                assert!(!told);
+            }
+            Err(error) => {
+                assert!(told, "{error}");
+                let expected =
+                    "the quote in line 3 (byte 10) is never closed, so everything behind it would be one field";
+                assert_eq!((error.kind(), error.to_string().as_str()), (io::ErrorKind::InvalidData, expected));
+            }
+        }
+    }
+    // However much is behind it.
+    let long = format!("a,b\n1,\"{}", "4,5\n".repeat(5 << 20));
+    assert!(Log::new(CSV, &long).look_after(2 * RACY_NS).is_err());
+    // In the last line it is the end of a record that is missing, for some time.
+    for (rested_ns, told) in ALL.into_iter().zip([false, false, true]) {
+        let mut log = Log::new(CSV, "a,b\n1,2\n3,\"x");
+        match log.look_after(rested_ns) {
+            Ok(ranges) => {
+                assert_eq!((ranges, log.unfinished, told), (vec!["0..8".to_owned()], Unfinished::Waits, false))
+            }
+            Err(error) => assert!(told && error.to_string().contains("line 3 (byte 10) is never closed"), "{error}"),
+        }
+    }
+    // Growth behind a known range: the place is the one in the file.
+    let mut log = Log::new(CSV, "a,b\n1,2\n");
+    assert_eq!(log.look(), ["0..8"]);
+    log.append("3,\"x\n4,5\n");
+    let error = log.look_after(2 * RACY_NS).unwrap_err().to_string();
+    assert!(error.contains("line 3 (byte 10)"), "{error}");
 }
 
 #[test]
 fn an_unfinished_record_waits_while_the_file_is_written_to() {
     let mut log = Log::new(CSV, "a,b\n1,2\n3");
     assert_eq!(log.look_at(false), ["0..8"], "fewer fields than the first line");
+    assert_eq!(log.look_after(UNFINISHED_NS / 2).unwrap(), ["=0..8"], "the rest may come");
+    assert_eq!(log.unfinished, Unfinished::Waits);
     assert_eq!(log.look_at(true), ["=0..8", "~8..9"], "it rested: so it is meant");
     log.append(",4");
     assert_eq!(log.look_at(false), ["=0..8", "~8..11"], "could be whole");

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use arrow::datatypes::Schema;
 
@@ -11,11 +12,14 @@ use super::{Description, ExtentReader};
 use crate::identity::{FileIdentity, content_fingerprint, hash_local, hash_object};
 use crate::listing::ListedFile;
 use crate::object_stores::plain_location;
-use crate::text::{self, TextDialect};
-use crate::{CatalogError, Extent, ExternalSource, Fingerprint, ObjectStores, Result, object_path, stats};
+use crate::text::{self, TextDialect, TextLook, TextRange, Unfinished};
+use crate::{CatalogError, Extent, ExternalSource, Fingerprint, ObjectStores, RACY_NS, Result, object_path, stats};
 
 /// How often a file that changes under our hands is looked at again.
 const ATTEMPTS: usize = 4;
+
+/// How often a file that may be growing is asked.
+const GROWTH_POLL: Duration = Duration::from_millis(50);
 
 /// All that one listing's looks have in common.
 pub(super) struct Discovery<'a> {
@@ -46,6 +50,7 @@ impl Discovery<'_> {
                 racy: false,
                 by_content: false,
                 tail: false,
+                waits: false,
                 extents: Vec::new(),
             };
             return Ok(Arc::new(empty));
@@ -67,18 +72,14 @@ impl Discovery<'_> {
         known: Option<&KnownEntry>,
     ) -> Result<KnownEntry> {
         let old = known.map(KnownEntry::ranges).unwrap_or_default();
-        let (location, values, now_ns) = (Arc::clone(file.location()), Arc::clone(&file.partition_values), self.now_ns);
-        let look = blocking(move || {
-            let look = text::look(&path, &location, &dialect, &old, &values, now_ns);
-            look.map_err(|error| failed("read", &path, error))
-        })
-        .await?;
+        let look = self.look_at_records(path, file, dialect, old).await?;
         let extents: Vec<Arc<Extent>> = look
             .ranges
             .iter()
             .map(|range| {
                 let mut extent = self.extent(&look.identity, file, range.fingerprint, known);
                 extent.range = range.range;
+                extent.lines = range.lines;
                 Arc::new(extent)
             })
             .collect();
@@ -92,9 +93,43 @@ impl Discovery<'_> {
             racy: !look.steady || look.identity.is_racy(self.now_ns),
             by_content: true,
             tail: look.ranges.last().is_some_and(|range| range.tail),
+            waits: look.unfinished == Unfinished::Waits,
             identity: look.identity,
             extents,
         })
+    }
+
+    /// Finds out whether rows that an open quote makes part of a field are being written, or lost: whoever writes goes on.
+    async fn look_at_records(
+        &self,
+        path: PathBuf,
+        file: &ListedFile,
+        dialect: TextDialect,
+        old: Vec<TextRange>,
+    ) -> Result<TextLook> {
+        let look_at = |now_ns: i64| {
+            let (path, old) = (path.clone(), old.clone());
+            let (location, values) = (Arc::clone(file.location()), Arc::clone(&file.partition_values));
+            blocking(move || {
+                let look = text::look(&path, &location, &dialect, &old, &values, now_ns);
+                look.map_err(|error| failed("read", &path, error))
+            })
+        };
+        let look = look_at(self.now_ns).await?;
+        if look.unfinished != Unfinished::Swallows {
+            return Ok(look);
+        }
+        let mut waited_ns = 0;
+        while waited_ns < RACY_NS {
+            tokio::time::sleep(GROWTH_POLL).await;
+            waited_ns += GROWTH_POLL.as_nanos() as i64;
+            if !restat(&path, file.location()).await?.is_unchanged(&look.identity) {
+                // It goes on, so it is not over: what is whole now is what there is.
+                return look_at(self.now_ns).await;
+            }
+        }
+        // Nobody goes on: it is what it is meant to be.
+        look_at(look.identity.mtime_ns.max(look.identity.ctime_ns).saturating_add(RACY_NS)).await
     }
 
     async fn look_at_whole(
@@ -142,6 +177,7 @@ impl Discovery<'_> {
             racy,
             by_content,
             tail: false,
+            waits: false,
             extents: vec![Arc::new(extent)],
         })
     }
@@ -174,6 +210,7 @@ impl Discovery<'_> {
         Extent {
             location: Arc::clone(&identity.location),
             range: None,
+            lines: false,
             file_bytes: identity.size,
             modified_at: identity.modified_at(),
             etag: identity.etag.clone(),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::identity::{FileIdentity, Seen};
 use crate::listing::ListedFile;
 use crate::store::{GoneFile, KnownFile};
-use crate::text::TextRange;
+use crate::text::{TextRange, UNFINISHED_NS};
 use crate::{Extent, ExternalSource, Result};
 
 /// A file as it was last looked at.
@@ -19,6 +19,8 @@ pub(super) struct KnownEntry {
     pub(super) by_content: bool,
     /// The last extent is a record without an end.
     pub(super) tail: bool,
+    /// Behind the last extent is a record that was not whole then: once it has rested for long, it is an error.
+    pub(super) waits: bool,
     /// None for an empty file, several for a text file that grew.
     pub(super) extents: Vec<Arc<Extent>>,
 }
@@ -31,12 +33,14 @@ impl KnownEntry {
             range: extent.range,
             fingerprint: extent.fingerprint,
             tail: self.tail && at == last,
+            lines: extent.lines,
         };
         self.extents.iter().enumerate().map(range).collect()
     }
 
-    fn is_settled(&self, file: &ListedFile) -> bool {
-        !self.racy && self.identity.is_unchanged(&file.identity)
+    fn is_settled(&self, file: &ListedFile, now_ns: i64) -> bool {
+        let waits_no_more = self.waits && self.identity.mtime_ns <= now_ns.saturating_sub(UNFINISHED_NS);
+        !self.racy && !waits_no_more && self.identity.is_unchanged(&file.identity)
     }
 }
 
@@ -102,15 +106,15 @@ impl KnownTable {
     }
 
     /// The extents of the last snapshot, if every file is what it was then.
-    pub(super) fn unchanged(&self, files: &[ListedFile]) -> Option<Arc<[Arc<Extent>]>> {
+    pub(super) fn unchanged(&self, files: &[ListedFile], now_ns: i64) -> Option<Arc<[Arc<Extent>]>> {
         let (_, extents) = self.snapshot.as_ref()?;
         let same = self.entries.len() == files.len()
-            && self.entries.iter().zip(files).all(|(entry, file)| entry.is_settled(file));
+            && self.entries.iter().zip(files).all(|(entry, file)| entry.is_settled(file, now_ns));
         same.then(|| Arc::clone(extents))
     }
 
     /// What each listed file is to what is known.
-    pub(super) fn compare(&self, files: Vec<ListedFile>) -> Vec<Change> {
+    pub(super) fn compare(&self, files: Vec<ListedFile>, now_ns: i64) -> Vec<Change> {
         // Listings mostly repeat themselves: the next file is mostly the next entry. The index is for the others.
         let mut index: Option<BTreeMap<&str, usize>> = None;
         let mut next = 0;
@@ -123,7 +127,7 @@ impl KnownTable {
             self.entries.get(next - 1)
         };
         let change = |file: ListedFile| match find(&file.identity.location) {
-            Some(entry) if entry.is_settled(&file) => Change::None(Arc::clone(entry)),
+            Some(entry) if entry.is_settled(&file, now_ns) => Change::None(Arc::clone(entry)),
             known => Change::Look(file, known.map(Arc::clone)),
         };
         files.into_iter().map(change).collect()
@@ -186,11 +190,13 @@ impl Parts {
         let location = Arc::clone(&first.extent.location);
         let seen = Seen::decode(&location, &first.identity);
         let etag = seen.as_ref().and_then(|seen| seen.identity.etag.clone());
-        Self { location, seen, racy: first.racy, extents: vec![Arc::new(Extent { etag, ..first.extent })] }
+        let lines = seen.as_ref().is_some_and(|seen| seen.lines);
+        Self { location, seen, racy: first.racy, extents: vec![Arc::new(Extent { etag, lines, ..first.extent })] }
     }
 
     fn add(&mut self, file: KnownFile) {
         let next = Seen::decode(&self.location, &file.identity);
+        let lines = next.as_ref().is_some_and(|next| next.lines);
         self.seen = match (self.seen.take(), next) {
             (Some(last), Some(next)) if last.identity == next.identity && last.by_content == next.by_content => {
                 Some(next)
@@ -199,7 +205,7 @@ impl Parts {
         };
         self.racy |= file.racy;
         let etag = self.seen.as_ref().and_then(|seen| seen.identity.etag.clone());
-        self.extents.push(Arc::new(Extent { location: Arc::clone(&self.location), etag, ..file.extent }));
+        self.extents.push(Arc::new(Extent { location: Arc::clone(&self.location), etag, lines, ..file.extent }));
     }
 
     /// What is known of the file, or what is to be forgotten of it.
@@ -207,8 +213,8 @@ impl Parts {
         let Self { seen, racy, extents, .. } = self;
         match seen {
             // Several processes may have cut a growing file at different places, and each forgets only records of its own.
-            Some(Seen { identity, by_content, tail }) if follow_each_other(&extents, identity.size, racy) => {
-                Ok(KnownEntry { identity, racy, by_content, tail, extents })
+            Some(Seen { identity, by_content, tail, .. }) if follow_each_other(&extents, identity.size, racy) => {
+                Ok(KnownEntry { identity, racy, by_content, tail, waits: false, extents })
             }
             _ => Err(extents.iter().map(|extent| gone_file(extent)).collect()),
         }
@@ -240,9 +246,11 @@ fn records(entry: &KnownEntry, first: u32) -> impl Iterator<Item = KnownFile> {
             identity: entry.identity.clone(),
             by_content: entry.by_content,
             tail: entry.tail && at == last,
+            lines: extent.lines,
         }
         .encode(),
-        racy: entry.racy,
+        // Whoever comes to know the file by this looks at its end again.
+        racy: entry.racy || entry.waits,
         position: first + at as u32,
     })
 }

@@ -44,6 +44,7 @@ pub(crate) fn extent(name: &str) -> Arc<Extent> {
     Arc::new(Extent {
         location: format!("file:///{name}").into(),
         range: None,
+        lines: false,
         file_bytes: 1000,
         modified_at: 0,
         etag: None,

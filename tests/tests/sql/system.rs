@@ -160,3 +160,43 @@ async fn the_query_log_is_bounded() {
     let found = db.ok("SELECT count(*) FROM system.queries").await;
     assert!((15..=21).contains(&found.parse::<i32>().expect("a number")), "{found}");
 }
+
+/// Bytes that were read are counted whatever the format: for text, those of the file, not of what was unpacked from it.
+#[tokio::test]
+async fn bytes_scanned_of_every_format() {
+    use nectarine_tests::files::gz;
+    let db = Db::new().await;
+    let csv: String = std::iter::once("n,s\n".to_owned()).chain((0..5000).map(|n| format!("{n},text {n}\n"))).collect();
+    let json: String = (0..5000).map(|n| format!("{{\"n\":{n},\"s\":\"text {n}\"}}\n")).collect();
+    let array = format!("[{}]", json.trim_end().replace('\n', ","));
+    let packed = gz(csv.as_bytes());
+    db.file("b.csv", &csv);
+    db.file("b.csv.gz", &packed);
+    db.file("b.json", &json);
+    db.file("array.json", &array);
+    for format in ["arrow", "parquet"] {
+        db.ok(&format!("COPY (SELECT n, s FROM '{{dir}}/b.csv') TO '{{dir}}/b.{format}'")).await;
+    }
+    db.ok("CREATE EXTERNAL TABLE arr (n BIGINT, s TEXT) STORED AS JSON LOCATION '{dir}/array.json' OPTIONS ('format.newline_delimited' 'false')").await;
+    let size = |name: &str| std::fs::metadata(db.folder().join(name)).expect("it is there").len();
+    for (from, at_least, at_most) in [
+        ("'{dir}/b.csv'", size("b.csv"), size("b.csv")),
+        ("'{dir}/b.csv.gz'", size("b.csv.gz"), size("b.csv.gz")),
+        ("'{dir}/b.json'", size("b.json"), size("b.json")),
+        ("arr", size("array.json"), size("array.json")),
+        ("'{dir}/b.arrow'", size("b.arrow") / 2, size("b.arrow") * 2),
+        ("'{dir}/b.parquet'", 1, size("b.parquet")),
+    ] {
+        assert_eq!(
+            db.ok(&format!("SELECT count(*), sum(n), max(s) FROM {from}")).await,
+            "5000|12497500|text 999",
+            "{from}"
+        );
+        let name = from.rsplit('/').next().expect("a name").trim_end_matches('\'');
+        let asked = format!(
+            "SELECT bytes_scanned FROM system.queries WHERE sql LIKE 'SELECT count(*), sum(n), max(s) FROM %{name}%'"
+        );
+        let bytes: u64 = db.ok(&asked).await.parse().expect("a number");
+        assert!((at_least..=at_most).contains(&bytes), "{from}: {bytes} of {at_least}");
+    }
+}

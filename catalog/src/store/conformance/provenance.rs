@@ -33,6 +33,7 @@ fn extent(name: &str, range: Option<(u64, u64)>) -> Arc<Extent> {
     Arc::new(Extent {
         location: Arc::from(name),
         range: range.map(|(start, end)| ByteRange { start, end }),
+        lines: false,
         file_bytes: 100,
         modified_at: 0,
         etag: None,

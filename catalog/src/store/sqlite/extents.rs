@@ -115,6 +115,8 @@ pub(super) fn read(row: &SqliteRow) -> Result<Extent, Fault> {
     Ok(Extent {
         location: location.into(),
         range,
+        // Kept with what is known of a table's files.
+        lines: false,
         file_bytes: row.try_get::<i64, _>(3)?.cast_unsigned(),
         modified_at: row.try_get(4)?,
         etag: row.try_get::<Option<&str>, _>(5)?.map(Into::into),

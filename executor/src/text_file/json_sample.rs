@@ -1,0 +1,103 @@
+//! Columns of JSON values, one after another, on a line each or over several.
+
+use std::collections::BTreeMap;
+
+use arrow::datatypes::{DataType, Field, FieldRef, Schema};
+use arrow::error::ArrowError;
+use arrow::json::reader::infer_json_schema_from_iterator;
+use datafusion::common::Result;
+use serde_json::{Deserializer, Value};
+
+/// What the integers of a column are like.
+#[derive(Clone, Copy, Default)]
+struct Numbers {
+    are_large: bool,
+    are_negative: bool,
+    are_others: bool,
+}
+
+/// The columns of the first `n_records` values, and how many there were. A text that goes on may end within a value.
+pub(super) fn json_columns(text: &[u8], n_records: usize, goes_on: bool) -> Result<(Schema, usize)> {
+    let mut n_read = 0;
+    let mut numbers: BTreeMap<String, Numbers> = BTreeMap::new();
+    let mut values = Deserializer::from_slice(text).into_iter::<Value>().take(n_records);
+    let records = std::iter::from_fn(|| match values.next()? {
+        Err(error) if goes_on && error.is_eof() => None,
+        Err(error) => Some(Err(ArrowError::JsonError(format!("not valid JSON: {error}")))),
+        Ok(value) => {
+            n_read += 1;
+            look_at(&mut numbers, &value);
+            Some(Ok(value))
+        }
+    });
+    let schema = infer_json_schema_from_iterator(records).map_err(in_words)?;
+    // Integers beyond those with a sign are inferred as floats, which have room for the first digits of them.
+    let fields = schema.fields().iter().map(|field| match numbers.get(field.name()) {
+        Some(Numbers { are_large: true, are_negative: false, are_others: false })
+            if field.data_type() == &DataType::Float64 =>
+        {
+            FieldRef::new(Field::clone(field).with_data_type(DataType::UInt64))
+        }
+        _ => FieldRef::clone(field),
+    });
+    Ok((Schema::new(fields.collect::<Vec<_>>()), n_read))
+}
+
+fn look_at(numbers: &mut BTreeMap<String, Numbers>, value: &Value) {
+    let Value::Object(fields) = value else { return };
+    for (name, value) in fields {
+        let (are_large, are_negative, are_others) = match value {
+            Value::Number(number) => (
+                number.is_u64() && !number.is_i64(),
+                number.as_i64().is_some_and(|number| number < 0),
+                !number.is_i64() && !number.is_u64(),
+            ),
+            Value::Null => continue,
+            _ => (false, false, true),
+        };
+        if are_large || are_negative || are_others {
+            let known = numbers.entry(name.clone()).or_default();
+            known.are_large |= are_large;
+            known.are_negative |= are_negative;
+            known.are_others |= are_others;
+        }
+    }
+}
+
+fn in_words(error: ArrowError) -> ArrowError {
+    match error {
+        ArrowError::JsonError(text) if text.starts_with("Expected JSON record to be an object") => ArrowError::JsonError(
+            "a record is not an object ({..}): if the file is one array of records, use OPTIONS ('format.newline_delimited' 'false')"
+                .to_owned(),
+        ),
+        error => error,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn columns(text: &str, goes_on: bool) -> Result<String> {
+        let (schema, n_read) = json_columns(text.as_bytes(), 1000, goes_on)?;
+        let fields = schema.fields().iter().map(|field| format!("{} {}", field.name(), field.data_type()));
+        Ok(format!("{n_read}: {}", fields.collect::<Vec<_>>().join(", ")))
+    }
+
+    #[test]
+    fn values_over_lines_and_large_numbers() {
+        let check = |text: &str, expected: &str| assert_eq!(columns(text, false).unwrap(), expected, "{text}");
+        check("{\"a\":1}\n{\"a\":2.5}\n", "2: a Float64");
+        check("{\n \"a\": 1,\n \"b\": \"x\"\n}\n{\"a\": 2}", "2: a Int64, b Utf8");
+        check("{\"a\":1}\n{\"a\":18446744073709551615}", "2: a UInt64");
+        check("{\"a\":-1}\n{\"a\":18446744073709551615}", "2: a Float64");
+        check("{\"a\":1.5}\n{\"a\":18446744073709551615}", "2: a Float64");
+        check("{\"a\":1}\n{\"a\":\"x\"}", "2: a Utf8");
+        check("", "0: ");
+        assert!(columns("{\"a\":1}\n{\"a\":", false).is_err());
+        assert_eq!(columns("{\"a\":1}\n{\"a\":", true).unwrap(), "1: a Int64");
+        assert!(columns("{\"a\":1}\nx", true).is_err());
+        let error = columns("[1]", false).unwrap_err().to_string();
+        assert!(error.contains("newline_delimited"), "{error}");
+    }
+}
