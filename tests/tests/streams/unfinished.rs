@@ -30,7 +30,7 @@ async fn a_log_is_opened_while_a_line_is_written() {
         append(&path, other_half);
         for db in [&db, &fresh] {
             assert_eq!(db.ok("SELECT n, s FROM log ORDER BY n").await, "1|one\n2|two\n3|three", "{half}");
-            assert!(self::notices(db, "SELECT count(n) FROM log").await.is_empty());
+            assert!(notices(db, "SELECT count(n) FROM log").await.is_empty());
         }
     }
 }
