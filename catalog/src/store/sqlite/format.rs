@@ -30,6 +30,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0010_named.sql"),
     include_str!("../migrations/0011_pins.sql"),
     include_str!("../migrations/0012_access.sql"),
+    include_str!("../migrations/0013_purges.sql"),
 ];
 
 /// The newest version this build knows.

@@ -9,7 +9,7 @@ use sqlx::sqlite::{SqliteConnection, SqliteRow};
 
 use super::fault::Fault;
 use super::lane::Lane;
-use super::{access, extents, schemas};
+use super::{access, extents, purges, schemas};
 pub(super) use crate::named::{decode_schema, encode_schema};
 use crate::store::{no_such_table, table_exists};
 use crate::{CatalogError, Extent, TableDef, TableId, TableKind, TableName, named};
@@ -43,6 +43,7 @@ pub(super) async fn delete_all(
 ) -> Result<Vec<TableDef>, Fault> {
     let dropped: Vec<TableDef> = tables.into_iter().filter(|table| ids.contains(&table.id)).collect();
     for table in &dropped {
+        purges::remember_derived(connection, table).await?;
         delete(connection, table.id).await?;
     }
     Ok(dropped)
@@ -79,6 +80,8 @@ pub(super) async fn create(
         // The same table in another form keeps its rights; they would go with the old one.
         if old.id == table.id {
             kept = access::grants_on(&mut change, old.id).await?;
+        } else {
+            purges::remember_derived(&mut change, old).await?;
         }
         delete(&mut change, old.id).await?;
     }
