@@ -55,7 +55,9 @@ pub use identity::{Clock, FileIdentity, RACY_NS, SystemClock, content_fingerprin
 pub use ids::{QueryId, TableId};
 pub use listing::{ListedFile, infer_partition_columns, list, list_partitioned};
 pub use location::{Compression, FileKind, Location, looks_like_location, object_path};
-pub use named::{DerivedTable, Frozen, FrozenRelation, FrozenStream, MaterializedView, depends_on};
+pub use named::{
+    DerivedSource, DerivedSources, DerivedTable, Frozen, FrozenRelation, FrozenStream, MaterializedView, depends_on,
+};
 pub use object_stores::{ObjectStores, SteadyStore, is_store_option, plain_location, store_url};
 pub use table::{ColumnDefault, ExternalSource, FileFormatKind, Function, TableDef, TableKind, TableName};
 pub use text::{CsvDialect, CsvRecords, OpenQuote, whole_records};

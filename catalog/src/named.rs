@@ -100,6 +100,48 @@ pub struct FrozenStream {
     pub n_extents: usize,
 }
 
+/// What a derived table was made of: enough to find what was made of its copy, and no more, because it outlives the table.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DerivedSources {
+    /// Which derived table.
+    pub id: TableId,
+    /// Streams and other derived tables.
+    pub sources: Vec<DerivedSource>,
+}
+
+/// A stream or a derived table below another.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct DerivedSource {
+    /// The name then.
+    pub name: TableName,
+    /// The table; of a file that was read by its location, nobody's.
+    pub id: TableId,
+    /// Where an external one had its files.
+    pub locations: Vec<String>,
+}
+
+impl DerivedSources {
+    /// `None` for what is no derived table.
+    pub fn of(table: &TableDef) -> Option<Self> {
+        let TableKind::Derived(derived) = &table.kind else { return None };
+        let source = |relation: &FrozenRelation| {
+            let (id, locations) = match &relation.what {
+                Frozen::View { .. } => return None,
+                Frozen::Derived { id } => (*id, vec![]),
+                Frozen::Stream(stream) => match &stream.kind {
+                    TableKind::External(source) => {
+                        let all = std::iter::once(&source.location).chain(&source.more_locations);
+                        (stream.id, all.cloned().collect())
+                    }
+                    _ => (stream.id, vec![]),
+                },
+            };
+            Some(DerivedSource { name: relation.name.clone(), id, locations })
+        };
+        Some(Self { id: table.id, sources: derived.relations.iter().filter_map(source).collect() })
+    }
+}
+
 impl DerivedTable {
     /// Whether it holds extents of that table, and no copy of its rows.
     fn needs(&self, id: TableId) -> bool {

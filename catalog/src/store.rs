@@ -22,12 +22,14 @@ use async_trait::async_trait;
 pub use self::memory::MemoryStore;
 pub use self::sqlite::SqliteStore;
 use crate::cache::{
-    AddedEntries, CacheChange, CacheChanges, CacheEntry, CacheLease, DataScope, DroppedEntries, EntryProvenance,
-    EvictionNote, EvictionRecord, EvictionTotals, LookupCount, NewEntry, Pin, PinMoves, PinOutcome, PinSubject,
-    ProgramRecord, ProgramRun, Publication, RelativeRecord, SpaceOutcome, SpaceRequest, StoredProgram, UseCount,
+    AddedEntries, CacheChange, CacheChanges, CacheEntry, CacheLease, DataScope, DroppedEntries, EntryPart,
+    EntryProvenance, EvictionNote, EvictionRecord, EvictionTotals, LookupCount, NewEntry, Pin, PinMoves, PinOutcome,
+    PinSubject, ProgramRecord, ProgramRun, Publication, RelativeRecord, SpaceOutcome, SpaceRequest, StoredProgram,
+    UseCount,
 };
 use crate::{
-    Access, AccessChange, CatalogError, Extent, Fingerprint, Function, QueryId, Result, TableDef, TableId, TableName,
+    Access, AccessChange, CatalogError, DerivedSources, Extent, Fingerprint, Function, QueryId, Result, TableDef,
+    TableId, TableName,
 };
 
 /// Durable metadata of one home.
@@ -183,6 +185,17 @@ pub trait MetadataStore: fmt::Debug + Send + Sync {
     /// Drops all dependants of the scope, as [`Self::evict_cache_entries`] does. Statements that began before this publish
     /// nothing any more.
     async fn purge(&self, scope: &DataScope, remember: usize, note: &EvictionNote<'_>) -> Result<DroppedEntries>;
+    /// Files that [`Self::purge`] left to delete, until they are forgotten; sorted by location.
+    async fn purged_parts(&self) -> Result<Vec<EntryPart>>;
+    /// Those files are gone.
+    async fn forget_purged_parts(&self, locations: &[String]) -> Result<()>;
+    /// What derived tables were made of that were dropped or replaced, sorted by id.
+    async fn dropped_derived_tables(&self) -> Result<Vec<DerivedSources>>;
+    /// What is known of the files of external locations that the scope means, with the key under which it was saved. To be
+    /// asked before the scope is purged: where a table's files were is known from its dependants.
+    async fn known_files_of(&self, scope: &DataScope) -> Result<Vec<(String, KnownFile)>>;
+    /// Takes care that no trace is left of what was deleted since the last purge began, as far as nobody reads it now.
+    async fn wipe(&self) -> Result<()>;
     /// As [`Self::drop_cache_entries`], and writes down why in the same transaction; see [`Self::evictions`]. What is pinned
     /// in that moment stays, if the note says so.
     async fn evict_cache_entries(

@@ -13,6 +13,7 @@
 //! See          identity.rs for when a file counts as unchanged; text.rs for files that grow.
 
 mod discover;
+mod forget;
 mod known;
 mod verify;
 

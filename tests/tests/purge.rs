@@ -1,7 +1,9 @@
 //! PURGE DERIVED FROM: all that was made of something goes, nothing else, and nothing comes back.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
+use arrow::array::{ArrayRef, StringArray};
 use futures::StreamExt;
 use nectarine_engine::Reused;
 use nectarine_tests::db::Db;
@@ -231,4 +233,163 @@ async fn pinned_copies_are_named() {
     assert!(!told.contains("pinned copies"), "{told}");
     db.ok("DROP DERIVED TABLE e").await;
     assert!(!db.ok("PURGE DERIVED FROM t").await.contains("pinned copies"));
+}
+
+async fn n_made_of(db: &Db, table: &str) -> usize {
+    let rows = db.ok(&format!("SELECT count(*) FROM system.provenance WHERE input = '{table}'")).await;
+    rows.parse().expect("a number")
+}
+
+/// What was made of a table goes also if another one has its name now.
+#[tokio::test(flavor = "multi_thread")]
+async fn tables_that_were_replaced() {
+    let managed = "CREATE TABLE a AS SELECT value % 10 AS k, value AS n FROM generate_series(1, 200000)";
+    let external = "CREATE EXTERNAL TABLE a STORED AS PARQUET LOCATION '{dir}/one/'";
+    let elsewhere = "CREATE EXTERNAL TABLE a STORED AS PARQUET LOCATION '{dir}/two/'";
+    for (made, replaced) in [
+        (managed, vec!["CREATE OR REPLACE TABLE a AS SELECT * FROM a WHERE k <> 2"]),
+        (managed, vec!["DROP TABLE a", "CREATE TABLE a (k INT, n INT)"]),
+        (external, vec!["DROP TABLE a", elsewhere]),
+        (external, vec!["CREATE OR REPLACE EXTERNAL TABLE a STORED AS PARQUET LOCATION '{dir}/two/'"]),
+        (external, vec!["DROP TABLE a", managed]),
+        (managed, vec!["DROP TABLE a", elsewhere]),
+    ] {
+        let db = tables().await;
+        files::numbers(&db.path("one/a.parquet"), 0..200_000);
+        files::numbers(&db.path("two/a.parquet"), 0..100);
+        db.ok(made).await;
+        db.ok("SELECT n % 10 AS x, max(n) FROM a GROUP BY x").await;
+        for sql in &replaced {
+            db.ok(sql).await;
+        }
+        assert!(n_made_of(&db, "public.a").await > 0, "{made}: there is something to purge");
+        for source in ["a", "'public.a'"] {
+            let (_, left) = outcome(&db.ok(&format!("PURGE DERIVED FROM {source}")).await);
+            assert_eq!(left, (0, 0), "{made}");
+            assert_eq!(n_made_of(&db, "public.a").await, 0, "{made}, {replaced:?}");
+        }
+        assert_eq!(db.ask(QUERY).await.1.reused, Reused::Exact, "{made}: others stay");
+    }
+}
+
+/// A derived table goes on reading what its tables were: results of that have their names.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_derived_table_reads_of_a_replaced_one() {
+    let db = tables().await;
+    db.ok("CREATE DERIVED TABLE d AS SELECT n, n % 10 AS k FROM t").await;
+    files::numbers(&db.path("two/a.parquet"), 0..100);
+    db.ok("CREATE OR REPLACE EXTERNAL TABLE t STORED AS PARQUET LOCATION '{dir}/two/'").await;
+    let sql = "SELECT k, sum(n * n) FROM d GROUP BY k ORDER BY k";
+    let rows = db.ok(sql).await;
+    assert_eq!(db.ask(sql).await.1.reused, Reused::Exact);
+    db.ok("PURGE DERIVED FROM t").await;
+    assert_eq!(db.ask(sql).await.1.reused, Reused::None);
+    assert_eq!(db.ok(sql).await, rows);
+}
+
+/// Pinned copies stay, but not what was made from them.
+#[tokio::test(flavor = "multi_thread")]
+async fn results_of_pinned_copies_go() {
+    let over = "SELECT k % 7 AS x, max(v) FROM d GROUP BY x ORDER BY x";
+    let db = tables().await;
+    db.ok("CREATE TABLE m AS SELECT value AS n FROM generate_series(1, 200000)").await;
+    let file_of_m = db.ok("SELECT location FROM system.extents WHERE table_name = 'm' LIMIT 1").await;
+    let file_of_m = format!("'{}'", file_of_m.trim());
+    for (table, sources) in [("t", ["t", "'{dir}/t/a.parquet'", "'{dir}/t/*.parquet'"]), ("m", ["m", &file_of_m, "m"])]
+    {
+        db.ok(&format!("CREATE DERIVED TABLE d AS SELECT n AS k, n * 3 AS v FROM {table} WHERE n % 2 = 0")).await;
+        db.ok("ALTER DERIVED TABLE d SET PINNED").await;
+        for source in sources {
+            let rows = db.ok(over).await;
+            assert_eq!(db.ask(over).await.1.reused, Reused::Exact, "{source}");
+            let told = db.ok(&format!("PURGE DERIVED FROM {source}")).await;
+            assert!(told.contains("are left: derived table \"public.d\""), "{source}: {told}");
+            assert_eq!(n_made_of(&db, "public.d").await, 0, "{source}");
+            assert_eq!(db.ask(over).await.1.reused, Reused::None, "{source}");
+            assert_eq!(db.ok(over).await, rows, "{source}: the copy is still there");
+        }
+        // Others' results stay.
+        assert_eq!(db.ask(OTHER).await.1.reused, Reused::Exact);
+        db.ok("DROP DERIVED TABLE d").await;
+        db.ok(&format!("PURGE DERIVED FROM {table}")).await;
+        assert_eq!(n_made_of(&db, "public.d").await, 0, "results of a copy that is gone");
+    }
+}
+
+/// Through copies, and programs between them, that are gone.
+#[tokio::test(flavor = "multi_thread")]
+async fn results_of_dropped_copies_go() {
+    for dropped in
+        ["DROP DERIVED TABLE e", "DROP SCHEMA s CASCADE", "CREATE OR REPLACE DERIVED TABLE e AS SELECT 1 AS v"]
+    {
+        let db = tables().await;
+        db.ok("CREATE SCHEMA s").await;
+        db.ok("CREATE DERIVED TABLE d AS SELECT n, n * 3 AS v FROM t WHERE n % 2 = 0").await;
+        let e = if dropped.starts_with("DROP SCHEMA") { "s.e" } else { "e" };
+        db.ok(&format!("CREATE DERIVED TABLE {e} AS SELECT n + 1 AS n, v FROM d")).await;
+        db.ok(&format!("ALTER DERIVED TABLE {e} SET PINNED")).await;
+        db.ok("DROP DERIVED TABLE d").await;
+        db.ok(&format!("SELECT n % 5 AS x, max(v) FROM {e} GROUP BY x")).await;
+        db.ok(dropped).await;
+        let name = if e == "e" { "public.e" } else { e };
+        assert!(n_made_of(&db, name).await > 0, "{dropped}: there is something to purge");
+        let (_, left) = outcome(&db.ok("PURGE DERIVED FROM '{dir}/t/a.parquet'").await);
+        assert_eq!(left, (0, 0));
+        assert_eq!(n_made_of(&db, name).await, 0, "{dropped}");
+    }
+}
+
+/// Files that can not be deleted are told of by every purge, until one deletes them.
+#[tokio::test(flavor = "multi_thread")]
+async fn files_that_stay_are_not_forgotten() {
+    let db = tables().await;
+    let all = parts(&db);
+    // Folders in their places can not be deleted like files.
+    for (at, part) in all.iter().enumerate() {
+        std::fs::rename(part, db.path(&format!("aside-{at}"))).expect("a file can be renamed");
+        std::fs::create_dir(part).expect("a folder");
+    }
+    let ((entries, n_files), (n_left, files_left)) = outcome(&db.ok("PURGE DERIVED FROM t").await);
+    assert!(entries > 0 && n_files > 0 && n_left == 0);
+    assert_eq!(files_left, n_files);
+    for other in [&db, &db.second().await] {
+        let told = other.ok("PURGE DERIVED FROM t").await;
+        assert_eq!(outcome(&told), ((0, 0), (0, n_files)), "it goes on telling");
+        assert!(told.contains(&format!("{n_files} files of purged results could not be deleted")), "{told}");
+    }
+    for (at, part) in all.iter().enumerate() {
+        std::fs::remove_dir(part).expect("a folder");
+        std::fs::rename(db.path(&format!("aside-{at}")), part).expect("a file can be renamed");
+    }
+    assert_eq!(outcome(&db.ok("PURGE DERIVED FROM t").await), ((0, 0), (0, 0)));
+    assert_eq!(parts(&db).len(), all.len() - n_files);
+    assert_eq!(db.ask(OTHER).await.1.reused, Reused::Exact);
+}
+
+/// Bounds of columns are values: those of files that are gone are not kept.
+#[tokio::test(flavor = "multi_thread")]
+async fn bounds_of_gone_files_are_forgotten() {
+    let is_written = |db: &Db, text: &str| {
+        ["metadata.db", "metadata.db-wal"].iter().any(|name| {
+            let bytes = std::fs::read(db.home().join(name)).unwrap_or_default();
+            bytes.windows(text.len()).any(|window| window == text.as_bytes())
+        })
+    };
+    for (dropped, source) in [(false, "'{dir}/w/a.parquet'"), (false, "w"), (false, "'{dir}/w/'"), (true, "w")] {
+        let db = tables().await;
+        for (file, word) in [("a", "zanzibar-18"), ("b", "timbuktu-44")] {
+            let words = StringArray::from_iter_values((0..20_000).map(|n| format!("{word}{:05}", n % 100)));
+            files::parquet(&db.path(&format!("w/{file}.parquet")), vec![("s", Arc::new(words) as ArrayRef)]);
+        }
+        db.ok("CREATE EXTERNAL TABLE w STORED AS PARQUET LOCATION '{dir}/w/'").await;
+        db.ok("SELECT s, count(*) FROM w GROUP BY s").await;
+        assert!(is_written(&db, "zanzibar-18") && is_written(&db, "timbuktu-44"), "bounds are kept");
+        std::fs::remove_file(db.path("w/a.parquet")).expect("a file can be deleted");
+        if dropped {
+            db.ok("DROP TABLE w").await;
+        }
+        let (_, left) = outcome(&db.ok(&format!("PURGE DERIVED FROM {source}")).await);
+        assert_eq!(left, (0, 0));
+        assert!(!is_written(&db, "zanzibar-18"), "{source}");
+    }
 }

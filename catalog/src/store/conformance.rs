@@ -699,6 +699,11 @@ async fn a_closed_store_refuses_everything(store: &dyn MetadataStore) {
         store.provenance(&[]);
         store.dependants(&DataScope::default());
         store.purge(&DataScope::default(), 1, &EvictionNote { reason: "r", at: 0, keep: 1, spares_pinned: false });
+        store.purged_parts();
+        store.forget_purged_parts(&[]);
+        store.dropped_derived_tables();
+        store.known_files_of(&DataScope::default());
+        store.wipe();
         store.pins();
         store.pin(&pins::pin(1), 1);
         store.unpin(&pins::pin(1).subject);

@@ -18,13 +18,13 @@ use super::{
 };
 use crate::access::keeps_rights;
 use crate::cache::{
-    AddedEntries, CacheChange, CacheChanges, CacheEntry, CacheLease, DataScope, DroppedEntries, EntryProvenance,
-    EvictionNote, EvictionRecord, EvictionTotals, LookupCount, Pin, PinMoves, PinOutcome, PinSubject, ProgramRecord,
-    ProgramRun, Publication, RelativeRecord, SpaceOutcome, SpaceRequest, StoredProgram, UseCount,
+    AddedEntries, CacheChange, CacheChanges, CacheEntry, CacheLease, DataScope, DroppedEntries, EntryPart,
+    EntryProvenance, EvictionNote, EvictionRecord, EvictionTotals, LookupCount, Pin, PinMoves, PinOutcome, PinSubject,
+    ProgramRecord, ProgramRun, Publication, RelativeRecord, SpaceOutcome, SpaceRequest, StoredProgram, UseCount,
 };
 use crate::{
-    Access, AccessChange, CatalogError, Extent, Fingerprint, Function, Grant, QueryId, Result, Securable, TableDef,
-    TableId, TableName, named,
+    Access, AccessChange, CatalogError, DerivedSources, Extent, Fingerprint, Function, Grant, QueryId, Result, Securable,
+    TableDef, TableId, TableName, named, plain_location,
 };
 
 /// Metadata that lives as long as this value.
@@ -45,6 +45,7 @@ struct State {
     access: Access,
     queries: BTreeMap<QueryId, QueryRecord>,
     cache: Cache,
+    dropped_derived: BTreeMap<TableId, DerivedSources>,
 }
 
 impl MemoryStore {
@@ -60,6 +61,7 @@ impl MemoryStore {
             access: Access::default(),
             queries: BTreeMap::new(),
             cache: Cache::default(),
+            dropped_derived: BTreeMap::new(),
         };
         Self { state: Mutex::new(Some(state)) }
     }
@@ -90,6 +92,7 @@ impl State {
         self.extents.remove(&table.id);
         self.cache.unpin(&PinSubject::View(table.id));
         self.access.grants.retain(|grant| grant.on != Securable::Table(table.id));
+        self.dropped_derived.extend(DerivedSources::of(&table).map(|sources| (table.id, sources)));
         Some(table)
     }
 
@@ -190,6 +193,8 @@ impl MetadataStore for MemoryStore {
         };
         let replaced = state.remove(&table.name);
         state.access.grants.extend(kept);
+        // One that took another form is not gone.
+        state.dropped_derived.remove(&table.id);
         state.tables.insert(table.name.clone(), table.clone());
         state.extents.insert(table.id, extents.to_vec());
         state.version += 1;
@@ -415,6 +420,34 @@ impl MetadataStore for MemoryStore {
 
     async fn purge(&self, scope: &DataScope, remember: usize, note: &EvictionNote<'_>) -> Result<DroppedEntries> {
         Ok(self.state("purge")?.cache.purge(scope, remember, note))
+    }
+
+    async fn purged_parts(&self) -> Result<Vec<EntryPart>> {
+        Ok(self.state("read which files are to be deleted")?.cache.purged_parts())
+    }
+
+    async fn forget_purged_parts(&self, locations: &[String]) -> Result<()> {
+        self.state("forget files that were deleted")?.cache.forget_purged_parts(locations);
+        Ok(())
+    }
+
+    async fn dropped_derived_tables(&self) -> Result<Vec<DerivedSources>> {
+        let state = self.state("list dropped derived tables")?;
+        let mut dropped: Vec<_> = state.dropped_derived.values().cloned().collect();
+        dropped.sort_by_key(|derived| derived.id.to_string());
+        Ok(dropped)
+    }
+
+    async fn known_files_of(&self, scope: &DataScope) -> Result<Vec<(String, KnownFile)>> {
+        let state = self.state("read known files")?;
+        let is_meant = state.cache.files_of(scope);
+        let all = state.known_files.iter().flat_map(|(key, files)| files.values().map(move |file| (key, file)));
+        let meant = all.filter(|(_, file)| is_meant(&plain_location(&file.extent.location)));
+        Ok(meant.map(|(key, file)| (key.clone(), file.clone())).collect())
+    }
+
+    async fn wipe(&self) -> Result<()> {
+        self.state("wipe what was deleted").map(drop)
     }
 
     async fn evict_cache_entries(

@@ -4,7 +4,7 @@
 //!   format        which version a file has; refusing, creating and raising it
 //!   lane          a connection of its own for versions, for reads and for writes; transactions
 //!   fault         what went wrong inside, before it is told what was attempted
-//!   schemas  tables  extents  known_files  functions  access  queries  cache      one room of SQL for each kind of record
+//!   schemas  tables  extents  known_files  functions  access  queries  cache  purges   one room of SQL for each kind of record
 //! ```
 //!
 //! Durable      a change of tables, extents, functions or schemas is synced to disk before the call returns. What is
@@ -25,6 +25,7 @@ mod functions;
 mod known_files;
 mod lane;
 mod lookups;
+mod purges;
 mod queries;
 mod schemas;
 mod tables;
@@ -43,11 +44,13 @@ use self::fault::Fault;
 use self::lane::Lane;
 use super::{GoneFile, KnownFile, LookupRecord, MetadataStore, QueryRecord, Versions};
 use crate::cache::{
-    AddedEntries, CacheChange, CacheChanges, CacheEntry, CacheLease, DataScope, DroppedEntries, EntryProvenance,
-    EvictionNote, EvictionRecord, EvictionTotals, LookupCount, Pin, PinMoves, PinOutcome, PinSubject, ProgramRecord,
-    ProgramRun, Publication, RelativeRecord, SpaceOutcome, SpaceRequest, StoredProgram, UseCount,
+    AddedEntries, CacheChange, CacheChanges, CacheEntry, CacheLease, DataScope, DroppedEntries, EntryPart,
+    EntryProvenance, EvictionNote, EvictionRecord, EvictionTotals, LookupCount, Pin, PinMoves, PinOutcome, PinSubject,
+    ProgramRecord, ProgramRun, Publication, RelativeRecord, SpaceOutcome, SpaceRequest, StoredProgram, UseCount,
 };
-use crate::{Access, AccessChange, Extent, Fingerprint, Function, QueryId, Result, TableDef, TableId, TableName};
+use crate::{
+    Access, AccessChange, DerivedSources, Extent, Fingerprint, Function, QueryId, Result, TableDef, TableId, TableName,
+};
 
 /// How long to wait for another process's transaction; theirs take milliseconds.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
@@ -311,6 +314,31 @@ impl MetadataStore for SqliteStore {
     async fn purge(&self, scope: &DataScope, remember: usize, note: &EvictionNote<'_>) -> Result<DroppedEntries> {
         let outcome = cache::purge(&mut *self.writer.lock().await, scope, remember, note).await;
         self.tell("purge", outcome)
+    }
+
+    async fn purged_parts(&self) -> Result<Vec<EntryPart>> {
+        let outcome = purges::parts(&mut *self.reader.lock().await).await;
+        self.tell("read which files are to be deleted", outcome)
+    }
+
+    async fn forget_purged_parts(&self, locations: &[String]) -> Result<()> {
+        let outcome = purges::forget_parts(&mut *self.writer.lock().await, locations).await;
+        self.tell("forget files that were deleted", outcome)
+    }
+
+    async fn dropped_derived_tables(&self) -> Result<Vec<DerivedSources>> {
+        let outcome = purges::dropped_derived(&mut *self.reader.lock().await).await;
+        self.tell("list dropped derived tables", outcome)
+    }
+
+    async fn known_files_of(&self, scope: &DataScope) -> Result<Vec<(String, KnownFile)>> {
+        let outcome = cache::known_files_of(&mut *self.reader.lock().await, scope).await;
+        self.tell("read known files", outcome)
+    }
+
+    async fn wipe(&self) -> Result<()> {
+        let outcome = self.writer.lock().await.wipe().await;
+        self.tell("wipe what was deleted", outcome)
     }
 
     async fn evict_cache_entries(

@@ -175,6 +175,32 @@ async fn known_files_are_not_opened_again() {
 }
 
 #[tokio::test]
+async fn what_is_gone_or_another_is_forgotten() {
+    let mut world = World::new(FileFormatKind::Parquet, ".");
+    for name in ["a.parquet", "b.parquet", "c.parquet"] {
+        world.write(name, "aaa");
+    }
+    world.rest();
+    world.snapshot().await;
+    let key = table_key(&world.source, &world.schema);
+    let known = world.store.known_files(&key).await.unwrap();
+    let known: Vec<_> = known.into_iter().map(|file| (key.clone(), file)).collect();
+    assert_eq!(world.tracker.forget_gone(&known).await.unwrap(), 0, "nothing happened to them");
+    fs::remove_file(world.path("a.parquet")).unwrap();
+    world.write("b.parquet", "bbbb");
+    assert_eq!(world.tracker.forget_gone(&known).await.unwrap(), 2);
+    let left = world.store.known_files(&key).await.unwrap();
+    assert_eq!(left.len(), 1);
+    assert!(left[0].extent.location.ends_with("c.parquet"));
+    world.rest();
+    assert_eq!(world.snapshot().await.len(), 2);
+    assert_eq!(world.n_described(), 4, "only what changed is read again");
+    world.restart();
+    assert_eq!(world.snapshot().await.len(), 2);
+    assert_eq!(world.n_described(), 4);
+}
+
+#[tokio::test]
 async fn a_fresh_file_is_known_by_content_until_it_rested() {
     let world = World::new(FileFormatKind::Parquet, ".");
     world.write("a.parquet", "aaa");

@@ -1,52 +1,80 @@
-//! Pinned copies of derived tables that were made of purged data: they are the user's own, so they are named, not dropped.
+//! Copies of derived tables that were made of purged data. They are the user's own, so they are named, not dropped; what was
+//! made from them goes.
+//!
+//! Keeps true   a copy counts as long as a result may be left that was made from it: also if it, or a derived table between
+//!              it and the data, was dropped since.
 
 use std::collections::BTreeSet;
 
-use nectarine_catalog::{DataScope, DerivedTable, Frozen, FrozenStream, TableDef, TableId, TableKind, TableName};
+use nectarine_catalog::{DataScope, DerivedSource, DerivedSources, Location, TableId, TableKind, TableName};
 
+use super::scope::location;
+use crate::Result;
 use crate::catalog_view::CatalogView;
+use crate::command::StatementRun;
+use crate::engine::Shared;
+use crate::home::Home;
 
-/// Derived tables with a copy of their own that may hold rows of something in the scope, by name.
+/// The scope with all derived tables in it that may hold rows of something in it, their copies in particular.
+pub(super) async fn with_copies(run: &StatementRun<'_>, mut scope: DataScope) -> Result<DataScope> {
+    let shared: &Shared = &run.session.inner.shared;
+    let mut derived: Vec<DerivedSources> =
+        run.catalog.view.tables.values().filter_map(|table| DerivedSources::of(table)).collect();
+    // After those that are there: one that is dropped in between is seen here.
+    derived.extend(shared.store.dropped_derived_tables().await?);
+    loop {
+        let mut more = vec![];
+        for table in derived.iter().filter(|table| !scope.tables.contains(&table.id)) {
+            if table.sources.iter().any(|source| is_meant(source, &scope, &shared.home)) {
+                more.push(table.id);
+            }
+        }
+        if more.is_empty() {
+            return Ok(scope);
+        }
+        for id in more {
+            // Results over a copy know it by its id and by its files.
+            scope.tables.push(id);
+            scope.locations.push(folder(&shared.home, id)?);
+        }
+    }
+}
+
+/// Those of the scope's derived tables that have a copy now, by name, without one that the user named.
 pub(super) fn pinned_copies(view: &CatalogView, scope: &DataScope) -> BTreeSet<TableName> {
+    let is_named = |name: &TableName| scope.table_names.contains(&name.to_string());
     let pinned = view.tables.values().filter(|table| match &table.kind {
-        TableKind::Derived(derived) => derived.pinned.is_some() && holds(view, derived, scope, &mut BTreeSet::new()),
+        TableKind::Derived(derived) => {
+            derived.pinned.is_some() && scope.tables.contains(&table.id) && !is_named(&table.name)
+        }
         _ => false,
     });
     pinned.map(|table| table.name.clone()).collect()
 }
 
-fn holds(view: &CatalogView, derived: &DerivedTable, scope: &DataScope, seen: &mut BTreeSet<TableId>) -> bool {
-    derived.relations.iter().any(|relation| match &relation.what {
-        Frozen::View { .. } => false,
-        Frozen::Stream(stream) => {
-            scope.tables.contains(&stream.id)
-                || scope.table_names.contains(&relation.name.to_string())
-                || scope.table_names.contains(&relation.name.name)
-                || is_located(stream, scope)
-        }
-        Frozen::Derived { id } => {
-            let below = view.tables.values().find(|table| table.id == *id).map(AsRef::as_ref);
-            seen.insert(*id)
-                && below.is_some_and(|TableDef { kind, .. }| match kind {
-                    TableKind::Derived(below) => holds(view, below, scope, seen),
-                    _ => false,
-                })
-        }
-    })
+fn is_meant(source: &DerivedSource, scope: &DataScope, home: &Home) -> bool {
+    scope.tables.contains(&source.id)
+        || scope.table_names.contains(&source.name.to_string())
+        || scope.table_names.contains(&source.name.name)
+        || is_located(source, scope, home)
 }
 
-/// Whether a stream's files may be among those of the scope. Which of its files the copy was made of is not known any more:
-/// a table more is named rather than one less.
-fn is_located(stream: &FrozenStream, scope: &DataScope) -> bool {
-    let TableKind::External(source) = &stream.kind else { return false };
-    let own = std::iter::once(&source.location).chain(&source.more_locations);
-    let mut own = own.map(|location| beginning(location));
-    own.any(|own| {
+/// Whether a source's files may be among those of the scope. Which of its files the copy was made of is not known any more:
+/// a table more is taken rather than one less.
+fn is_located(source: &DerivedSource, scope: &DataScope, home: &Home) -> bool {
+    let own = folder(home, source.id).ok();
+    let own = own.iter().map(Location::as_str).chain(source.locations.iter().map(String::as_str));
+    own.map(beginning).any(|own| {
         scope.locations.iter().map(|location| beginning(location.as_str())).any(|other| {
             let (own, other) = (own.trim_end_matches('/'), other.trim_end_matches('/'));
             own.starts_with(other) || other.starts_with(own)
         })
     })
+}
+
+/// Where a table has its own files.
+fn folder(home: &Home, id: TableId) -> Result<Location> {
+    location(&home.table(id).display().to_string())
 }
 
 /// A location up to where it becomes a pattern.

@@ -4,6 +4,8 @@
 //! Keeps true   after it has ended no entry is left, and none comes later, that holds anything which was computed before:
 //!              what statements that run now would publish is refused (see `MetadataStore::purge`). A statement that begins
 //!              later and reads the same data makes new entries, which are none of this one's business.
+//! Files        of purged entries are written down with the purge, and struck off when they are deleted: what could not be
+//!              deleted is told of, and tried again, by every later purge.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,19 +13,26 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::common::DataFusionError;
+use futures::future::BoxFuture;
+use futures::{FutureExt, StreamExt, stream};
+use nectarine_catalog::store::KnownFile;
 use nectarine_catalog::{DataScope, EntryPart, Fingerprint};
+use nectarine_executor::DerivedError;
 use nectarine_planner::node::size;
 use nectarine_planner::sql::PurgeSource;
 
 use super::copies::pinned_copies;
 use super::{answer, scope};
 use crate::command::StatementRun;
+use crate::engine::Shared;
 use crate::eviction::Why;
-use crate::reuse::Reuse;
 use crate::{Answer, Notice, Result};
 
 /// How often it is looked again. Statements that begin meanwhile may compute what was just purged.
 const ROUNDS_MAX: usize = 8;
+
+/// Files that are deleted at the same time.
+const DELETES_AT_ONCE: usize = 16;
 
 /// One entry that went.
 struct Purged {
@@ -40,15 +49,18 @@ struct Outcome {
     purged: Vec<Purged>,
     /// Entries that a last look found.
     n_left: usize,
-    /// Files that could not be deleted.
+    /// Files that could not be deleted, of this and of earlier purges.
     files_left: Vec<EntryPart>,
 }
 
 pub(crate) async fn purge(run: &StatementRun<'_>, source: &PurgeSource) -> Result<Answer> {
-    let reuse = &run.session.inner.shared.reuse;
-    reuse.settled().await;
+    let shared = &run.session.inner.shared;
+    shared.reuse.settled().await;
     let scope = scope::scope(run, source).await?;
-    let outcome = purge_scope(reuse, &scope).await?;
+    // Before the entries go, which know where files of tables were.
+    let known_files = shared.store.known_files_of(&scope).await?;
+    let outcome = purge_scope(shared, &scope).await?;
+    let forgotten = forget(shared, &known_files).boxed().await;
     let (n_entries, bytes) = (outcome.purged.len(), outcome.purged.iter().map(|entry| entry.bytes).sum());
     let n_files: usize = outcome.purged.iter().map(|entry| entry.n_files).sum();
     let left = outcome.n_left;
@@ -59,7 +71,15 @@ pub(crate) async fn purge(run: &StatementRun<'_>, source: &PurgeSource) -> Resul
     if !outcome.files_left.is_empty() {
         notices.push(Notice {
             message: format!("{} files of purged results could not be deleted", outcome.files_left.len()),
-            hint: Some("no entry names them any more; run the statement again when their store can be reached".into()),
+            hint: Some(
+                "no entry names them any more; any PURGE deletes them once their store can be written to".into(),
+            ),
+        });
+    }
+    if let Err(error) = forgotten {
+        notices.push(Notice {
+            message: format!("bounds of columns of files that are gone may be left in the metadata store: {error}"),
+            hint: Some("run the statement again".to_string()),
         });
     }
     let copies: Vec<String> =
@@ -73,7 +93,42 @@ pub(crate) async fn purge(run: &StatementRun<'_>, source: &PurgeSource) -> Resul
     answer(run, batch(&outcome)?, notices)
 }
 
-async fn purge_scope(reuse: &Reuse, scope: &DataScope) -> Result<Outcome> {
+/// Forgets what files told of themselves that are gone, or are others now.
+async fn forget(shared: &Shared, known_files: &[(String, KnownFile)]) -> Result<()> {
+    shared.tracker.forget_gone(known_files).await?;
+    Ok(shared.store.wipe().await?)
+}
+
+/// Deletes the files of purged entries, also those that were left by earlier purges; those that are left.
+async fn delete_parts(shared: &Shared) -> Result<Vec<EntryPart>> {
+    let parts = shared.store.purged_parts().await?;
+    let mut deletes: Vec<BoxFuture<'_, (EntryPart, std::result::Result<(), DerivedError>)>> = vec![];
+    for part in parts {
+        let delete = async move {
+            let outcome = shared.reuse.store.delete(std::slice::from_ref(&part)).await;
+            (part, outcome)
+        };
+        deletes.push(delete.boxed());
+    }
+    let (mut gone, mut left) = (vec![], vec![]);
+    let mut outcomes = stream::iter(deletes).buffer_unordered(DELETES_AT_ONCE);
+    while let Some((part, outcome)) = outcomes.next().await {
+        match outcome {
+            Ok(()) => gone.push(part.location),
+            Err(error) => {
+                tracing::warn!(%error, location = part.location, "cannot delete a part of a purged entry");
+                left.push(part);
+            }
+        }
+    }
+    if !gone.is_empty() {
+        shared.store.forget_purged_parts(&gone).await?;
+    }
+    Ok(left)
+}
+
+async fn purge_scope(shared: &Shared, scope: &DataScope) -> Result<Outcome> {
+    let reuse = &shared.reuse;
     let mut outcome = Outcome::default();
     for _ in 0..ROUNDS_MAX {
         // For the report only: what counts is what the transaction below finds.
@@ -83,15 +138,10 @@ async fn purge_scope(reuse: &Reuse, scope: &DataScope) -> Result<Outcome> {
                 known.insert(key, entry);
             }
         }
-        let (keys, parts) = reuse.cache.purge(scope, Why::Purged.as_str()).await?;
+        let (keys, _) = reuse.cache.purge(scope, Why::Purged.as_str()).await?;
         keys.iter().for_each(|key| reuse.store.forget(key));
         reuse.fast_path.clear();
-        for part in parts {
-            if let Err(error) = reuse.store.delete(std::slice::from_ref(&part)).await {
-                tracing::warn!(%error, location = part.location, "cannot delete a part of a purged entry");
-                outcome.files_left.push(part);
-            }
-        }
+        outcome.files_left = delete_parts(shared).boxed().await?;
         for key in keys {
             let entry = known.remove(&key);
             outcome.purged.push(Purged {

@@ -1,14 +1,19 @@
-//! Which data a name or a location in a statement means: all that it is, and ever was.
+//! Which data a name or a location in a statement means: all that it is, and ever was, and copies of it.
 
 use nectarine_catalog::{DataScope, Location, TableDef, TableKind, TableName, looks_like_location};
 use nectarine_planner::sql::PurgeSource;
 
+use super::copies::with_copies;
 use crate::command::StatementRun;
 use crate::ddl::reference;
 use crate::{EngineError, ErrorKind, Result};
 
 /// What the user meant: a table by its name, also one that is gone, or files.
 pub(super) async fn scope(run: &StatementRun<'_>, source: &PurgeSource) -> Result<DataScope> {
+    with_copies(run, plain_scope(run, source).await?).await
+}
+
+async fn plain_scope(run: &StatementRun<'_>, source: &PurgeSource) -> Result<DataScope> {
     match source {
         PurgeSource::Table(name) => {
             let name = run.table_name(&reference(name, run.state.config_options())?)?;
@@ -42,6 +47,7 @@ async fn named(run: &StatementRun<'_>, name: &TableName) -> Result<Option<DataSc
         Some(table) => of_table(run, table).map(Some),
         None => {
             let gone = DataScope { table_names: vec![name.to_string()], ..DataScope::default() };
+            let gone = with_copies(run, gone).await?;
             let dependants = run.session.inner.shared.reuse.cache.dependants(&gone).await?;
             Ok((!dependants.is_empty()).then_some(DataScope { unknown: true, ..gone }))
         }
@@ -49,7 +55,9 @@ async fn named(run: &StatementRun<'_>, name: &TableName) -> Result<Option<DataSc
 }
 
 fn of_table(run: &StatementRun<'_>, table: &TableDef) -> Result<DataScope> {
-    let mut scope = DataScope { tables: vec![table.id], unknown: true, ..DataScope::default() };
+    // By its name too: one that was there before it, and was dropped or replaced, had another id.
+    let (tables, table_names) = (vec![table.id], vec![table.name.to_string()]);
+    let mut scope = DataScope { tables, table_names, unknown: true, ..DataScope::default() };
     match &table.kind {
         TableKind::External(source) => {
             for text in std::iter::once(&source.location).chain(&source.more_locations) {
@@ -57,7 +65,7 @@ fn of_table(run: &StatementRun<'_>, table: &TableDef) -> Result<DataScope> {
             }
         }
         kind if kind.own_files().is_some() => {
-            let folder = run.session.inner.shared.home.tables().join(table.id.to_string());
+            let folder = run.session.inner.shared.home.table(table.id);
             scope.locations.push(location(&folder.display().to_string())?);
         }
         kind => {
@@ -69,7 +77,7 @@ fn of_table(run: &StatementRun<'_>, table: &TableDef) -> Result<DataScope> {
     Ok(scope)
 }
 
-fn location(text: &str) -> Result<Location> {
+pub(super) fn location(text: &str) -> Result<Location> {
     let here = std::env::current_dir().unwrap_or_else(|_| std::path::PathBuf::from("/"));
     Ok(Location::parse(text, &here)?)
 }

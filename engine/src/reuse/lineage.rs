@@ -1,6 +1,6 @@
 //! What entries were made of, as the store keeps it.
 
-use nectarine_catalog::{EntryLineage, InputLineage, TableId};
+use nectarine_catalog::{EntryLineage, InputLineage, TableId, looks_like_location};
 use nectarine_planner::canonical::Prefix;
 use nectarine_planner::reuse::MadeOf;
 
@@ -10,7 +10,7 @@ use crate::statement::StatementCatalog;
 pub(super) fn lineage(catalog: &StatementCatalog, prefix: &Prefix, made_of: &MadeOf) -> EntryLineage {
     let mut inputs = vec![];
     for input in &prefix.inputs {
-        let (table, table_id) = table_of(catalog, &input.table);
+        let (table, table_id) = origin_of(catalog, &input.table);
         let reused = match &made_of.scanned {
             None => vec![],
             Some(scanned) => input.extents.iter().map(|extent| !scanned.contains(&extent.fingerprint)).collect(),
@@ -20,6 +20,15 @@ pub(super) fn lineage(catalog: &StatementCatalog, prefix: &Prefix, made_of: &Mad
     // An entry that takes its own place was not made from itself.
     let origins = made_of.entries.iter().filter(|origin| **origin != prefix.key).copied().collect();
     EntryLineage { inputs, origins }
+}
+
+/// As [`table_of`]; but a table that a derived one reads as it was then is known by its name and its identifier of then.
+fn origin_of(catalog: &StatementCatalog, name: &str) -> (String, Option<TableId>) {
+    let tables = catalog.tables_read();
+    match tables.iter().find(|table| table.name.to_string() == name) {
+        Some(table) if !looks_like_location(&table.name.name) => (name.to_string(), Some(table.id)),
+        _ => table_of(catalog, name),
+    }
 }
 
 /// What a scan's table is called, and its identifier if the catalog has it; a location that stood for a table is none.

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::{MemoryStore, MetadataStore, SqliteStore, add, extents, function, table, table_names};
 use crate::{
-    CatalogError, DerivedTable, FileFormatKind, Frozen, FrozenRelation, FrozenStream, MaterializedView, TableDef,
-    TableId, TableKind, TableName,
+    CatalogError, DerivedSources, DerivedTable, FileFormatKind, Frozen, FrozenRelation, FrozenStream, MaterializedView,
+    TableDef, TableId, TableKind, TableName,
 };
 
 conformance! {
@@ -16,6 +16,7 @@ conformance! {
     extents_that_others_hold_are_not_replaced
     a_copy_takes_the_place_of_its_program
     what_is_gone_carries_nothing
+    what_dropped_ones_were_made_of_is_known
 }
 
 fn view(name: &str, over: &TableDef) -> TableDef {
@@ -156,4 +157,21 @@ async fn what_is_gone_carries_nothing(store: &dyn MetadataStore) {
     }
     assert!(store.drop_tables(&[TableId::new()], true).await.is_err());
     assert_eq!(table_names(store).await, [""; 0]);
+}
+
+async fn what_dropped_ones_were_made_of_is_known(store: &dyn MetadataStore) {
+    let t = table("t");
+    let (d, e) = (derived("d", &t), derived("e", &t));
+    for table in [&t, &d, &e] {
+        add(store, table, &[]).await;
+    }
+    store.create_table(&pinned(&d), &[], true).await.expect("a copy");
+    assert_eq!(store.dropped_derived_tables().await.expect("an answer"), [], "none is gone");
+    let other = TableDef { id: TableId::new(), ..e.clone() };
+    store.create_table(&other, &[], true).await.expect("replaced");
+    store.drop_tables(&[d.id, t.id], true).await.expect("dropped");
+    let mut gone: Vec<_> = [&d, &e, &other].into_iter().filter_map(DerivedSources::of).collect();
+    gone.sort_by_key(|derived| derived.id.to_string());
+    assert!(gone.iter().all(|derived| derived.sources.iter().all(|source| source.id == t.id && source.name == t.name)));
+    assert_eq!(store.dropped_derived_tables().await.expect("an answer"), gone);
 }

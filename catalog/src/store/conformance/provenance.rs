@@ -9,6 +9,7 @@ use crate::cache::{
     DataScope, EntryLineage, EntryProvenance, EvictionNote, InputLineage, NamedText, NewEntry, ProgramRecord,
     ProgramRun, ProgramSource, Publication, source_name,
 };
+use crate::store::KnownFile;
 use crate::{ByteRange, Extent, Fingerprint, Location, TableId};
 
 conformance! {
@@ -20,6 +21,8 @@ conformance! {
     dependants_are_found_by_file_table_and_entry
     purging_drops_and_refuses
     a_purge_of_nothing_refuses_too
+    files_to_delete_are_remembered
+    known_files_of_a_scope_are_found
     places_are_forgotten_with_their_last_entry
     long_lists_share_places
 }
@@ -254,6 +257,58 @@ async fn a_purge_of_nothing_refuses_too(store: &dyn MetadataStore) {
     let entries = vec![made(1, "t", None, &[extent("file:///a", None)], &[])];
     let late = Publication { entries, purges: Some(before.purges), ..Publication::default() };
     assert_eq!(store.publish(&late).await.expect("an answer").added, [false]);
+}
+
+async fn files_to_delete_are_remembered(store: &dyn MetadataStore) {
+    assert_eq!(store.purged_parts().await.expect("an answer"), []);
+    publish(store, vec![made(1, "t", None, &[extent("file:///a", None)], &[])]).await;
+    let mut parts = store.purge(&files(&["file:///a"]), 10, &NOTE).await.expect("purged").parts;
+    parts.sort_by(|one, two| one.location.cmp(&two.location));
+    assert_eq!(parts.len(), 2);
+    assert_eq!(store.purged_parts().await.expect("an answer"), parts);
+    store.purge(&files(&["file:///a"]), 10, &NOTE).await.expect("nothing to purge");
+    assert_eq!(store.purged_parts().await.expect("an answer"), parts, "until somebody has deleted them");
+    store.forget_purged_parts(&[parts[0].location.clone(), "other".to_owned()]).await.expect("forgotten");
+    assert_eq!(store.purged_parts().await.expect("an answer"), parts[1..]);
+    store.wipe().await.expect("wiped");
+    // Those that are evicted are the collector's.
+    publish(store, vec![made(2, "t", None, &[extent("file:///a", None)], &[])]).await;
+    store.drop_cache_entries(&[key(2)], 10).await.expect("dropped");
+    assert_eq!(store.purged_parts().await.expect("an answer"), parts[1..]);
+}
+
+async fn known_files_of_a_scope_are_found(store: &dyn MetadataStore) {
+    let known = |location: &str| KnownFile {
+        extent: Extent::clone(&extent(location, None)),
+        identity: vec![1],
+        racy: false,
+        position: 0,
+    };
+    let save = async |key: &str, locations: &[&str]| {
+        let learnt: Vec<_> = locations.iter().map(|location| known(location)).collect();
+        store.save_known_files(key, &learnt, &[]).await.expect("saved");
+    };
+    save("one", &["file:///d/a.csv", "file:///d/b.csv", "file:///e/c.csv"]).await;
+    save("two", &["file:///d/a.csv"]).await;
+    publish(store, vec![made(1, "public.t", None, &[extent("file:///e/c.csv", None)], &[])]).await;
+    let found = async |scope: DataScope| {
+        let found = store.known_files_of(&scope).await.expect("an answer");
+        let mut found: Vec<_> =
+            found.into_iter().map(|(key, file)| format!("{key} {}", file.extent.location)).collect();
+        found.sort();
+        found
+    };
+    let located = |text: &str| {
+        let location = Location::parse(text, Path::new("/")).expect("a location");
+        DataScope { locations: vec![location], ..DataScope::default() }
+    };
+    assert_eq!(found(located("/d/a.csv")).await, ["one file:///d/a.csv", "two file:///d/a.csv"]);
+    assert_eq!(found(located("/d/")).await, ["one file:///d/a.csv", "one file:///d/b.csv", "two file:///d/a.csv"]);
+    assert_eq!(found(files(&["file:///d/b.csv"])).await, ["one file:///d/b.csv"]);
+    // What a table had is known from what was made of it.
+    let named = DataScope { table_names: vec!["public.t".to_owned()], ..DataScope::default() };
+    assert_eq!(found(named).await, ["one file:///e/c.csv"]);
+    assert!(found(DataScope::default()).await.is_empty());
 }
 
 async fn places_are_forgotten_with_their_last_entry(store: &dyn MetadataStore) {

@@ -13,8 +13,8 @@ use self::provenance::Places;
 use self::space::Space;
 use crate::Fingerprint;
 use crate::cache::{
-    AddedEntries, CacheChange, CacheChanges, CacheEntry, DroppedEntries, EntryLineage, EntrySummary, LookupCount, Pin,
-    ProgramRecord, RelativeRecord, StoredProgram, UseCount,
+    AddedEntries, CacheChange, CacheChanges, CacheEntry, DroppedEntries, EntryLineage, EntryPart, EntrySummary,
+    LookupCount, Pin, ProgramRecord, RelativeRecord, StoredProgram, UseCount,
 };
 
 #[derive(Debug)]
@@ -31,6 +31,8 @@ pub(super) struct Cache {
     n_added: u64,
     /// How many purges there were.
     purges: i64,
+    /// Files that they left to delete, by location.
+    purged_parts: BTreeMap<String, EntryPart>,
     /// By the names of their sources.
     sources: BTreeMap<Fingerprint, StoredProgram>,
     /// Of lists that entries have.
@@ -63,6 +65,7 @@ impl Default for Cache {
             relatives: BTreeMap::new(),
             n_added: 0,
             purges: 0,
+            purged_parts: BTreeMap::new(),
             sources: BTreeMap::new(),
             places: BTreeMap::new(),
             space: Space::default(),

@@ -31,6 +31,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0011_pins.sql"),
     include_str!("../migrations/0012_access.sql"),
     include_str!("../migrations/0013_owners.sql"),
+    include_str!("../migrations/0014_purges.sql"),
 ];
 
 /// The newest version this build knows.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use futures::TryStreamExt;
-use sqlx::sqlite::SqliteRow;
+use sqlx::sqlite::{SqliteConnection, SqliteRow};
 use sqlx::{QueryBuilder, Row, Sqlite};
 
 use super::extents::{self, BATCH, N_COLUMNS};
@@ -24,6 +24,26 @@ pub(super) async fn list(lane: &mut Lane, key: &str) -> Result<Vec<KnownFile>, F
     }
     // Here rather than there: the primary key gives the other order for nothing, and this sort is stable.
     files.sort_by_key(|file| file.position);
+    Ok(files)
+}
+
+/// The records at some locations, whoever saved them, each with its key.
+pub(super) async fn at(
+    connection: &mut SqliteConnection,
+    is_meant: impl Fn(&str) -> bool,
+) -> Result<Vec<(String, KnownFile)>, Fault> {
+    let select = sqlx::query(concat!(
+        "SELECT ",
+        extents::columns!(),
+        ", identity, racy, position, location_key FROM known_files"
+    ));
+    let mut files = Vec::new();
+    let mut rows = select.fetch(connection);
+    while let Some(row) = rows.try_next().await? {
+        if is_meant(row.try_get(0)?) {
+            files.push((row.try_get(N_COLUMNS + 3)?, read(&row)?));
+        }
+    }
     Ok(files)
 }
 

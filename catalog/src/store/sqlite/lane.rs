@@ -24,6 +24,8 @@ pub(super) fn options(path: &Path, busy_timeout: Duration) -> SqliteConnectOptio
         .filename(path)
         .busy_timeout(busy_timeout)
         .foreign_keys(true)
+        // Deleted records are overwritten where that costs no more writing.
+        .pragma("secure_delete", "FAST")
         .row_buffer_size(ROWS_AHEAD)
         .thread_name(|number| format!("nectarine-metadata-{number}"))
         .disable_statement_logging()
@@ -84,6 +86,19 @@ impl Lane {
     /// Starts a transaction about what may be learnt again; the catalog's version stays.
     pub(super) async fn note(&mut self) -> Result<Transaction<'_, Sqlite>, Fault> {
         self.begin(Sync::Normal).await
+    }
+
+    /// From now on everything that is deleted through this connection is overwritten.
+    pub(super) async fn overwrite_deleted(&mut self) -> Result<(), Fault> {
+        sqlx::query("PRAGMA secure_delete = ON").execute(self.read()?).await?;
+        Ok(())
+    }
+
+    /// Empties the log, which has pages as they were before. If somebody reads them now it is left as it is: whoever writes
+    /// next begins it anew.
+    pub(super) async fn wipe(&mut self) -> Result<(), Fault> {
+        sqlx::query("PRAGMA wal_checkpoint(TRUNCATE)").execute(self.read()?).await?;
+        Ok(())
     }
 
     async fn begin(&mut self, sync: Sync) -> Result<Transaction<'_, Sqlite>, Fault> {

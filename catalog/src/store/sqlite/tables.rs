@@ -9,7 +9,7 @@ use sqlx::sqlite::{SqliteConnection, SqliteRow};
 
 use super::fault::Fault;
 use super::lane::Lane;
-use super::{access, extents, schemas};
+use super::{access, extents, purges, schemas};
 use crate::access::keeps_rights;
 pub(super) use crate::named::{decode_schema, encode_schema};
 use crate::store::{no_such_table, table_exists};
@@ -44,6 +44,7 @@ pub(super) async fn delete_all(
 ) -> Result<Vec<TableDef>, Fault> {
     let dropped: Vec<TableDef> = tables.into_iter().filter(|table| ids.contains(&table.id)).collect();
     for table in &dropped {
+        purges::remember_derived(connection, table).await?;
         delete(connection, table.id).await?;
     }
     Ok(dropped)
@@ -81,6 +82,10 @@ pub(super) async fn create(
         if keeps_rights(old, table) {
             kept = access::grants_on(&mut change, old.id).await?;
             kept.iter_mut().for_each(|grant| grant.on = Securable::Table(table.id));
+        }
+        // One that took another form is not gone.
+        if old.id != table.id {
+            purges::remember_derived(&mut change, old).await?;
         }
         delete(&mut change, old.id).await?;
     }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use super::{Cache, Record};
 use crate::cache::{
-    DataScope, DroppedEntries, EntryProvenance, EvictionNote, ExtentPlace, InputProvenance, ProgramRun, Publication,
-    StoredProgram,
+    DataScope, DroppedEntries, EntryPart, EntryProvenance, EvictionNote, ExtentPlace, InputProvenance, ProgramRun,
+    Publication, StoredProgram,
 };
 use crate::{AddedEntries, ByteRange, Extent, Fingerprint, plain_location};
 
@@ -104,28 +104,32 @@ impl Cache {
         }
     }
 
+    /// Which files belong to a scope.
+    pub(in super::super) fn files_of<'a>(&self, scope: &'a DataScope) -> impl Fn(&str) -> bool + use<'a> {
+        let mut locations: BTreeSet<Arc<str>> = BTreeSet::new();
+        for input in self.entries.values().flat_map(|record| self.made_of(record).inputs) {
+            if is_of_table(scope, &input) {
+                locations.extend(input.extents.iter().filter_map(|extent| extent.location.clone()));
+            }
+        }
+        move |url: &str| {
+            locations.contains(url)
+                || scope.files.iter().any(|file| file == url)
+                || scope.file_beginnings.iter().any(|beginning| url.starts_with(beginning))
+                || scope.locations.iter().any(|place| place.names_file(url))
+        }
+    }
+
     pub(in super::super) fn dependants(&self, scope: &DataScope) -> Vec<Fingerprint> {
         let all: BTreeMap<Fingerprint, EntryProvenance> =
             self.entries.iter().map(|(key, record)| (*key, self.made_of(record))).collect();
-        let is_of_table = |input: &InputProvenance| {
-            input.table_id.is_some_and(|id| scope.tables.contains(&id))
-                || input.table.as_ref().is_some_and(|name| scope.table_names.contains(name))
-        };
-        let is_file = |url: &str| {
-            scope.files.iter().any(|file| file == url)
-                || scope.file_beginnings.iter().any(|beginning| url.starts_with(beginning))
-                || scope.locations.iter().any(|place| place.names_file(url))
-        };
-        let mut locations: BTreeSet<Arc<str>> = BTreeSet::new();
-        for input in all.values().flat_map(|entry| &entry.inputs) {
-            let places = input.extents.iter().filter_map(|extent| extent.location.clone());
-            locations.extend(places.filter(|url| is_of_table(input) || is_file(url)));
-        }
+        let is_file = self.files_of(scope);
         let depends = |entry: &EntryProvenance| {
             entry.inputs.iter().any(|input| {
-                let is_there =
-                    |extent: &ExtentPlace| extent.location.as_ref().is_some_and(|url| locations.contains(url));
-                is_of_table(input) || (scope.unknown && input.table.is_none()) || input.extents.iter().any(is_there)
+                let is_there = |extent: &ExtentPlace| extent.location.as_ref().is_some_and(|url| is_file(url));
+                is_of_table(scope, input)
+                    || (scope.unknown && input.table.is_none())
+                    || input.extents.iter().any(is_there)
             }) || entry.origins.iter().any(|origin| scope.entries.contains(origin))
         };
         let mut found: BTreeSet<Fingerprint> =
@@ -153,7 +157,17 @@ impl Cache {
     ) -> DroppedEntries {
         self.purges += 1;
         let keys = self.dependants(scope);
-        self.evict(&keys, remember, note)
+        let dropped = self.evict(&keys, remember, note);
+        self.purged_parts.extend(dropped.parts.iter().map(|part| (part.location.clone(), part.clone())));
+        dropped
+    }
+
+    pub(in super::super) fn purged_parts(&self) -> Vec<EntryPart> {
+        self.purged_parts.values().cloned().collect()
+    }
+
+    pub(in super::super) fn forget_purged_parts(&mut self, locations: &[String]) {
+        self.purged_parts.retain(|location, _| !locations.contains(location));
     }
 
     /// Forgets where the extents of lists are that no entry has any more.
@@ -162,4 +176,9 @@ impl Cache {
             self.entries.values().flat_map(|record| &record.entry.inputs).collect();
         self.places.retain(|list, _| used.contains(list));
     }
+}
+
+fn is_of_table(scope: &DataScope, input: &InputProvenance) -> bool {
+    input.table_id.is_some_and(|id| scope.tables.contains(&id))
+        || input.table.as_ref().is_some_and(|name| scope.table_names.contains(name))
 }

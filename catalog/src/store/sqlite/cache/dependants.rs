@@ -12,9 +12,11 @@ use sqlx::{Connection, Encode, Row, Sqlite, Type};
 
 use super::super::fault::Fault;
 use super::super::lane::Lane;
+use super::super::{known_files, purges};
 use super::{BATCH, among, among_values, drop, is_common};
 use crate::cache::{DataScope, DroppedEntries, EvictionNote};
-use crate::{Fingerprint, fail_point};
+use crate::store::KnownFile;
+use crate::{Fingerprint, fail_point, plain_location};
 
 pub(in super::super) async fn dependants(lane: &mut Lane, scope: &DataScope) -> Result<Vec<Fingerprint>, Fault> {
     let mut snapshot = lane.read()?.begin().await?;
@@ -29,11 +31,13 @@ pub(in super::super) async fn purge(
     remember: usize,
     why: &EvictionNote<'_>,
 ) -> Result<DroppedEntries, Fault> {
+    lane.overwrite_deleted().await?;
     let mut note = lane.note().await?;
     // First, because it takes the lock on PostgreSQL: nobody publishes between the look and the drop.
     sqlx::query("UPDATE cache_state SET purges = purges + 1").execute(&mut *note).await?;
     let keys = find(&mut note, scope).await?;
     let outcome = drop::drop_in(&mut note, &keys, remember, Some(why)).await?;
+    purges::remember_parts(&mut note, &outcome.parts).await?;
     fail_point("drop_begun");
     // Also if nothing was dropped: what is being computed now must not come.
     note.commit().await?;
@@ -41,7 +45,29 @@ pub(in super::super) async fn purge(
     Ok(outcome)
 }
 
-async fn find(connection: &mut SqliteConnection, scope: &DataScope) -> Result<Vec<Fingerprint>, Fault> {
+/// What is known of the scope's files.
+pub(in super::super) async fn known_files_of(
+    lane: &mut Lane,
+    scope: &DataScope,
+) -> Result<Vec<(String, KnownFile)>, Fault> {
+    let mut snapshot = lane.read()?.begin().await?;
+    let (_, locations) = reach(&mut snapshot, scope).await?;
+    let is_meant = |location: &str| {
+        let url = plain_location(location);
+        locations.contains(&*url)
+            || scope.locations.iter().any(|location| location.names_file(&url))
+            || scope.file_beginnings.iter().any(|beginning| url.starts_with(beginning))
+    };
+    let known = known_files::at(&mut snapshot, is_meant).await?;
+    snapshot.rollback().await?;
+    Ok(known)
+}
+
+/// Entries over tables of the scope, and all files that are known to belong to it.
+async fn reach(
+    connection: &mut SqliteConnection,
+    scope: &DataScope,
+) -> Result<(BTreeSet<i64>, BTreeSet<String>), Fault> {
     let mut entries: BTreeSet<i64> = BTreeSet::new();
     let mut locations: BTreeSet<String> = BTreeSet::new();
 
@@ -69,7 +95,11 @@ async fn find(connection: &mut SqliteConnection, scope: &DataScope) -> Result<Ve
     for beginning in &scope.file_beginnings {
         locations.extend(beginning_with(connection, beginning).await?);
     }
+    Ok((entries, locations))
+}
 
+async fn find(connection: &mut SqliteConnection, scope: &DataScope) -> Result<Vec<Fingerprint>, Fault> {
+    let (mut entries, locations) = reach(connection, scope).await?;
     let locations: Vec<String> = locations.into_iter().collect();
     let over_them = "SELECT DISTINCT inputs.entry_id FROM extent_places AS places
         JOIN cache_input_groups AS links ON links.group_id = places.group_id
