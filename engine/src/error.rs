@@ -124,10 +124,11 @@ impl EngineError {
     #[must_use]
     pub(crate) fn renamed(mut self, from: &str, to: &str) -> Self {
         let quoted = format!("\"{from}\"");
-        let renamed = |text: &str| text.replace(&quoted, to).replace(from, to);
-        self.0.message = renamed(&self.0.message);
-        self.0.detail = self.0.detail.as_deref().map(renamed);
-        self.0.hint = self.0.hint.as_deref().map(renamed);
+        let inner = self.0.as_mut();
+        let texts = [Some(&mut inner.message), inner.detail.as_mut(), inner.hint.as_mut()];
+        for text in texts.into_iter().flatten() {
+            *text = text.replace(&quoted, to).replace(from, to);
+        }
         self
     }
 

@@ -16,6 +16,7 @@
 //!
 //! Runs after   entries were looked up: what a plan means does not change. Runs before the other rules, which decide by it.
 //! Keeps true   schema, rows, partitions.
+//! Leaves out   sort-merge joins (`prefer_hash_join = false`): they need to know how their inputs are sorted, and would sort again.
 
 use std::fmt;
 use std::sync::Arc;
@@ -28,7 +29,7 @@ use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::aggregates::AggregateExec;
 use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
-use datafusion::physical_plan::joins::{HashJoinExec, NestedLoopJoinExec, SortMergeJoinExec};
+use datafusion::physical_plan::joins::{HashJoinExec, NestedLoopJoinExec};
 use datafusion::physical_plan::statistics::{ChildStats, StatisticsArgs};
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties, PlanProperties};
 
@@ -81,8 +82,7 @@ fn padded_sides(node: &Arc<dyn ExecutionPlan>) -> Vec<bool> {
     let join_type = node
         .downcast_ref::<HashJoinExec>()
         .map(|join| *join.join_type())
-        .or_else(|| node.downcast_ref::<NestedLoopJoinExec>().map(|join| *join.join_type()))
-        .or_else(|| node.downcast_ref::<SortMergeJoinExec>().map(|join| join.join_type()));
+        .or_else(|| node.downcast_ref::<NestedLoopJoinExec>().map(|join| *join.join_type()));
     match join_type {
         Some(JoinType::Left) => vec![false, true],
         Some(JoinType::Right) => vec![true, false],

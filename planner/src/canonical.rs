@@ -52,5 +52,6 @@ pub use self::prefix::{Exactness, Input, Prefix, PrefixKind, PrefixNode, prefixe
 pub use self::salt::{Salt, changes_rows};
 pub use self::uncacheable::Uncacheable;
 
-/// Raised whenever the encoding of anything changes, so that old entries never match new programs.
-pub const ENCODING: u32 = 1;
+/// Raised whenever the encoding of anything changes, or an older version may have kept a wrong answer: old entries never match
+/// new programs.
+pub const ENCODING: u32 = 2;

@@ -23,8 +23,8 @@ use crate::cache::{
     ProgramRecord, ProgramRun, Publication, RelativeRecord, SpaceOutcome, SpaceRequest, StoredProgram, UseCount,
 };
 use crate::{
-    Access, AccessChange, CatalogError, DerivedSources, Extent, Fingerprint, Function, Grant, QueryId, Result, Securable,
-    TableDef, TableId, TableName, named, plain_location,
+    Access, AccessChange, CatalogError, DerivedSources, Extent, Fingerprint, Function, Grant, QueryId, Result,
+    Securable, TableDef, TableId, TableName, named, plain_location,
 };
 
 /// Metadata that lives as long as this value.

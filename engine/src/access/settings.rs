@@ -46,7 +46,7 @@ pub(crate) fn check_set(rights: &Rights, name: &str, value: Option<&str>, server
     }
     let is_bound = name == SECONDS || name == BYTES;
     let is_own = |known: &&str| *known == name || (known.ends_with('.') && name.starts_with(*known));
-    if !is_bound && !OF_EVERYBODY.iter().any(|known| is_own(&known)) {
+    if !is_bound && !OF_EVERYBODY.iter().any(is_own) {
         return rights.check_admin(&format!("change {name}, which is not of one session alone"));
     }
     let Some(value) = value else { return Ok(()) };

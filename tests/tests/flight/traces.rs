@@ -32,7 +32,9 @@ async fn collector() -> (String, Arc<Mutex<Vec<Value>>>) {
                     let message: Value = serde_json::from_slice(body).expect("JSON");
                     let scope = &message["resourceSpans"][0];
                     assert_eq!(scope["resource"]["attributes"][0]["value"]["stringValue"], "nectarine");
-                    kept.lock().unwrap().extend(scope["scopeSpans"][0]["spans"].as_array().expect("spans").clone());
+                    kept.lock()
+                        .expect("nobody panics with it")
+                        .extend(scope["scopeSpans"][0]["spans"].as_array().expect("spans").clone());
                     bytes.clear();
                     let answer = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}";
                     let _ = socket.write_all(answer.as_bytes()).await;
