@@ -228,7 +228,7 @@ mod tests {
     fn null_is_nothing_and_empty_is_quoted() {
         let ones: ArrayRef = Arc::new(Int64Array::from(vec![Some(1), None, Some(3)]));
         let words = texts(&[Some(""), None, Some("x")]);
-        assert_eq!(text(CsvOptions::default(), vec![ones.clone(), words.clone()]), "1,\"\"\n,\n3,x\n");
+        assert_eq!(text(CsvOptions::default(), vec![Arc::clone(&ones), Arc::clone(&words)]), "1,\"\"\n,\n3,x\n");
         let null = CsvOptions { null_value: Some("x".into()), ..CsvOptions::default() };
         assert_eq!(text(null, vec![ones, words]), "1,\"\"\nx,x\n3,\"x\"\n");
     }
@@ -252,11 +252,11 @@ mod tests {
         let values = texts(&[Some("a,b"), Some("a\"b"), Some("a\nb"), Some("a\rb"), Some(" a "), Some("a\\b")]);
         let ones = texts(&[Some("1"); 6]);
         let plain = "\"a,b\",1\n\"a\"\"b\",1\n\"a\nb\",1\n\"a\rb\",1\n a ,1\na\\b,1\n";
-        assert_eq!(text(CsvOptions::default(), vec![values.clone(), ones.clone()]), plain);
+        assert_eq!(text(CsvOptions::default(), vec![Arc::clone(&values), Arc::clone(&ones)]), plain);
         let escaped = CsvOptions { escape: Some(b'\\'), quote_style: CsvQuoteStyle::Always, ..CsvOptions::default() };
         let always =
             "\"a,b\",\"1\"\n\"a\\\"b\",\"1\"\n\"a\nb\",\"1\"\n\"a\rb\",\"1\"\n\" a \",\"1\"\n\"a\\\\b\",\"1\"\n";
-        assert_eq!(text(escaped, vec![values.clone(), ones.clone()]), always);
+        assert_eq!(text(escaped, vec![Arc::clone(&values), Arc::clone(&ones)]), always);
         let numbers = CsvOptions { quote_style: CsvQuoteStyle::NonNumeric, ..CsvOptions::default() };
         assert!(text(numbers, vec![values, ones]).starts_with("\"a,b\",1\n"));
     }
