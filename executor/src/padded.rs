@@ -16,7 +16,8 @@
 //!
 //! Runs after   entries were looked up: what a plan means does not change. Runs before the other rules, which decide by it.
 //! Keeps true   schema, rows, partitions.
-//! Leaves out   sort-merge joins (`prefer_hash_join = false`): they need to know how their inputs are sorted, and would sort again.
+//! Leaves out   sort-merge joins (`prefer_hash_join = false`): they need to know how their inputs are sorted, and would sort again. Their
+//!              answers can still be wrong; telling it above such a join, for its padded columns alone, is the way.
 
 use std::fmt;
 use std::sync::Arc;
