@@ -16,21 +16,26 @@
 //!
 //! Runs after   entries were looked up: what a plan means does not change. Runs before the other rules, which decide by it.
 //! Keeps true   schema, rows, partitions.
-//! Leaves out   sort-merge joins (`prefer_hash_join = false`): they need to know how their inputs are sorted, and would sort again. Their
-//!              answers can still be wrong; telling it above such a join, for its padded columns alone, is the way.
+//!
+//! A sort-merge join (`prefer_hash_join = false`) has to know how its inputs are sorted, or they would be sorted again. There
+//! `PlainRowsExec` stands above the join, and forgets what was known of the padded columns alone.
 
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
 use datafusion::common::{JoinType, Result, Statistics, internal_err};
 use datafusion::config::ConfigOptions;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
+use datafusion::physical_expr::equivalence::{EquivalenceClass, EquivalenceGroup};
+use datafusion::physical_expr::expressions::Column;
+use datafusion::physical_expr::utils::collect_columns;
+use datafusion::physical_expr::{ConstExpr, EquivalenceProperties, LexOrdering, PhysicalExpr, PhysicalSortExpr};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::aggregates::AggregateExec;
 use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
-use datafusion::physical_plan::joins::{HashJoinExec, NestedLoopJoinExec};
+use datafusion::physical_plan::joins::{HashJoinExec, NestedLoopJoinExec, PiecewiseMergeJoinExec, SortMergeJoinExec};
 use datafusion::physical_plan::statistics::{ChildStats, StatisticsArgs};
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties, PlanProperties};
 
@@ -44,7 +49,10 @@ impl PhysicalOptimizerRule for ForgetPadded {
             if let Some(groups) = node.downcast_ref::<AggregateExec>()
                 && groups.group_expr().has_grouping_set()
             {
-                return Ok(Transformed::yes(PlainRows::over(node)));
+                return Ok(Transformed::yes(PlainRows::over(node, Forgets::All)?));
+            }
+            if let Some(forgets) = forgotten_above(&node) {
+                return Ok(Transformed::yes(PlainRows::over(node, forgets)?));
             }
             let padded = padded_sides(&node);
             let children = node.children();
@@ -53,10 +61,10 @@ impl PhysicalOptimizerRule for ForgetPadded {
                 return Ok(Transformed::no(node));
             }
             let honest = children.into_iter().zip(padded).map(|(child, padded)| match padded && claims(child) {
-                true => PlainRows::over(Arc::clone(child)),
-                false => Arc::clone(child),
+                true => PlainRows::over(Arc::clone(child), Forgets::All),
+                false => Ok(Arc::clone(child)),
             });
-            let honest = honest.collect();
+            let honest = honest.collect::<Result<_>>()?;
             let anew = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
             Ok(Transformed::yes(node.replace_children(honest, anew)?))
         })
@@ -72,10 +80,16 @@ impl PhysicalOptimizerRule for ForgetPadded {
     }
 }
 
-/// Whether something is known of all rows.
+/// Whether something is known of all rows that need not hold for a row of NULLs.
 fn claims(plan: &Arc<dyn ExecutionPlan>) -> bool {
     let known = plan.equivalence_properties();
-    !known.constants().is_empty() || !known.oeq_class().is_empty()
+    !known.oeq_class().is_empty() || fixes_values(known)
+}
+
+/// Whether a value is known, or equal to more than a mere column (`coalesce(x, 0) = y`).
+fn fixes_values(known: &EquivalenceProperties) -> bool {
+    let is_column = |expr: &Arc<dyn PhysicalExpr>| expr.is::<Column>();
+    !known.constants().is_empty() || known.eq_group().iter().any(|class| !class.iter().all(is_column))
 }
 
 /// Which children of a join come with rows of NULLs; none of other nodes.
@@ -92,22 +106,77 @@ fn padded_sides(node: &Arc<dyn ExecutionPlan>) -> Vec<bool> {
     }
 }
 
-/// The rows of its input, of which nothing is known but their columns.
+/// What has to be forgotten above a join that needs its inputs sorted, if anything.
+fn forgotten_above(node: &Arc<dyn ExecutionPlan>) -> Option<Forgets> {
+    let fixed: Vec<bool> = node.children().iter().map(|side| fixes_values(side.equivalence_properties())).collect();
+    let [left_fixed, right_fixed] = fixed[..] else { return None };
+    if let Some(join) = node.downcast_ref::<PiecewiseMergeJoinExec>() {
+        let pads = matches!(join.join_type(), JoinType::Left | JoinType::Right | JoinType::Full);
+        return (pads && (left_fixed || right_fixed)).then_some(Forgets::All);
+    }
+    let join = node.downcast_ref::<SortMergeJoinExec>()?;
+    let left = join.left.schema().fields().len();
+    match join.join_type {
+        JoinType::Left if right_fixed => Some(Forgets::Columns(left..join.schema().fields().len())),
+        JoinType::Right if left_fixed => Some(Forgets::Columns(0..left)),
+        JoinType::Full if left_fixed || right_fixed => Some(Forgets::All),
+        _ => None,
+    }
+}
+
+/// The rows of its input, of which less is known.
 #[derive(Debug)]
 struct PlainRows {
     input: Arc<dyn ExecutionPlan>,
+    forgets: Forgets,
     properties: Arc<PlanProperties>,
 }
 
+#[derive(Clone, Debug)]
+enum Forgets {
+    All,
+    /// Whatever speaks of these columns.
+    Columns(Range<usize>),
+}
+
+impl Forgets {
+    fn speaks_of(&self, expr: &Arc<dyn PhysicalExpr>) -> bool {
+        match self {
+            Self::All => true,
+            Self::Columns(columns) => collect_columns(expr).iter().any(|column| columns.contains(&column.index())),
+        }
+    }
+
+    /// What is left of what is known of the rows of `input`.
+    fn rest(&self, input: &Arc<dyn ExecutionPlan>) -> Result<EquivalenceProperties> {
+        let known = input.equivalence_properties();
+        let mut rest = EquivalenceProperties::new(input.schema());
+        if matches!(self, Self::All) {
+            return Ok(rest);
+        }
+        let kept = |expr: &&Arc<dyn PhysicalExpr>| !self.speaks_of(expr);
+        let classes = known.eq_group().iter().map(|class| EquivalenceClass::new(class.iter().filter(kept).cloned()));
+        rest.add_equivalence_group(EquivalenceGroup::new(classes.filter(|class| !class.is_trivial())))?;
+        let constants = known.constants().into_iter().filter(|constant| !self.speaks_of(&constant.expr));
+        rest.add_constants(constants.collect::<Vec<ConstExpr>>())?;
+        // What comes after a forgotten column is sorted only where that column stays the same.
+        let sorted = |ordering: &LexOrdering| -> Vec<PhysicalSortExpr> {
+            ordering.iter().take_while(|by| !self.speaks_of(&by.expr)).cloned().collect()
+        };
+        rest.add_orderings(known.oeq_class().iter().map(sorted));
+        Ok(rest)
+    }
+}
+
 impl PlainRows {
-    fn over(input: Arc<dyn ExecutionPlan>) -> Arc<dyn ExecutionPlan> {
+    fn over(input: Arc<dyn ExecutionPlan>, forgets: Forgets) -> Result<Arc<dyn ExecutionPlan>> {
         let properties = PlanProperties::new(
-            EquivalenceProperties::new(input.schema()),
+            forgets.rest(&input)?,
             input.output_partitioning().clone(),
             input.pipeline_behavior(),
             input.boundedness(),
         );
-        Arc::new(Self { input, properties: Arc::new(properties) })
+        Ok(Arc::new(Self { input, forgets, properties: Arc::new(properties) }))
     }
 }
 
@@ -133,6 +202,10 @@ impl ExecutionPlan for PlainRows {
         vec![&self.input]
     }
 
+    fn maintains_input_order(&self) -> Vec<bool> {
+        vec![matches!(self.forgets, Forgets::Columns(_))]
+    }
+
     fn benefits_from_input_partitioning(&self) -> Vec<bool> {
         vec![false]
     }
@@ -150,7 +223,7 @@ impl ExecutionPlan for PlainRows {
         _options: ReplaceChildrenOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         match (children.pop(), children.is_empty()) {
-            (Some(input), true) => Ok(Self::over(input)),
+            (Some(input), true) => Self::over(input, self.forgets.clone()),
             _ => internal_err!("PlainRowsExec has one child"),
         }
     }
