@@ -53,9 +53,14 @@ impl Home {
 
     fn open_kind(root: &Path, ephemeral: bool) -> Result<Self> {
         let root = std::path::absolute(root).map_err(|error| fault("open", root, error))?;
-        for folder in ["tables", "derived", "tmp"] {
+        for folder in ["tables", "tmp"] {
             let folder = root.join(folder);
             fs::create_dir_all(&folder).map_err(|error| fault("create", &folder, error))?;
+        }
+        // A disk that is away takes what was kept with it, not the tables.
+        let derived = root.join("derived");
+        if let Err(error) = fs::create_dir_all(&derived) {
+            tracing::warn!(folder = %derived.display(), %error, "nothing can be kept: the folder cannot be made");
         }
         // Without it, one that looks for the dead could take a lock that was just made for one that its owner let go.
         let path = root.join(LOCK);

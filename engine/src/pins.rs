@@ -104,6 +104,9 @@ async fn pin_rows(
             reuse.caretaker.evictor.make_room(true).await?;
         }
     }
+    if let Some(trouble) = reuse.trouble.now() {
+        return Err(not_kept(&what, &format!("the derived store can not be written: {trouble}")));
+    }
     let (_, levels) = reuse.caretaker.ledger.usage();
     let limit = &options(run.state.config_options()).cache_entry_limit;
     let most = size(levels.entry_bytes_max());
@@ -190,7 +193,7 @@ async fn take(run: &StatementRun<'_>, subjects: &[PinSubject], what: &str) -> Re
     match gone.is_empty() {
         false => answer(run, "unpinned", &gone, vec![]),
         true => Err(EngineError::new(ErrorKind::Sql, format!("\"{what}\" is not pinned"))
-            .with_hint("system.pins lists what is")),
+            .with_hint("system.pins lists what is; UNPIN ENTRY '<fingerprint>' takes one of them")),
     }
 }
 

@@ -168,7 +168,7 @@ pub(crate) async fn check_luck(catalog: &StatementCatalog, table: &NamedTable) -
         Some(reason) => {
             let message = "a derived table must have the same rows whenever they are computed";
             Err(EngineError::new(ErrorKind::Unsupported, message).with_detail(reason).with_hint(
-                "say which rows are meant (ORDER BY in aggregates and before LIMIT), or keep the rows themselves: \
+                "before a LIMIT, ORDER BY all columns says which rows are meant; or keep the rows themselves: \
                  CREATE TABLE .. AS",
             ))
         }

@@ -23,6 +23,7 @@ pub(crate) struct Trouble {
 #[derive(Debug, Default)]
 struct State {
     news: Option<String>,
+    last: Option<String>,
     told: Option<Instant>,
 }
 
@@ -34,7 +35,14 @@ impl Trouble {
             NotRecorded::Store(error) => error.to_string(),
             _ => return,
         };
-        self.state.lock().news = Some(detail);
+        let mut state = self.state.lock();
+        state.news = Some(detail.clone());
+        state.last = Some(detail);
+    }
+
+    /// What it is at the moment.
+    pub(crate) fn now(&self) -> Option<String> {
+        self.state.lock().last.clone()
     }
 
     /// Something was kept: there is none, and if there is again, that is news.

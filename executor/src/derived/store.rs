@@ -107,7 +107,8 @@ impl DerivedStore {
         stores: ObjectStores,
         memory_bytes_max: u64,
     ) -> Result<Self, DerivedError> {
-        make_folder(folder)?;
+        // Where the home's own is away, nothing is kept; a place that was asked for must be there.
+        let _ = make_folder(folder);
         let home = Place::folder(None, folder.to_path_buf());
         let new = elsewhere.map(|url| place_at(url.as_str().trim_end_matches('/'), &stores)).transpose()?;
         if let Some(folder) = elsewhere.filter(|url| url.scheme() == "file").and_then(|url| url.to_file_path().ok()) {

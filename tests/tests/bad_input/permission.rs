@@ -169,3 +169,29 @@ fn a_home_that_may_not_be_written() {
     let rows = run.run("SELECT count(*) FROM t WHERE a = 1").rows();
     assert_eq!(rows, "1");
 }
+
+/// Where results are kept is away, or may not be written: queries answer, PIN tells why it can not.
+#[test]
+fn a_derived_folder_that_is_of_no_use() {
+    let grouped = "SELECT k, count(*) FROM t GROUP BY k ORDER BY k";
+    for breaks in ["away", "no folder", "closed"] {
+        let run = Unprivileged::new();
+        run.run("CREATE TABLE t AS SELECT value % 3 AS k FROM generate_series(1, 9)").rows();
+        let derived = run.folder.path().join("home/derived");
+        match breaks {
+            "closed" => allow(&derived, 0o555),
+            _ => std::fs::remove_dir_all(&derived).expect("it is there"),
+        }
+        match breaks {
+            "away" => std::os::unix::fs::symlink("/nowhere/at/all", &derived).expect("a link"),
+            "no folder" => std::fs::write(&derived, "").expect("a file"),
+            _ => (),
+        }
+        for _ in 0..2 {
+            assert_eq!(run.run(grouped).rows(), "0,3\n1,3\n2,3", "{breaks}");
+        }
+        let error = run.run(&format!("PIN {grouped}")).error();
+        assert!(error.contains("cannot pin") && error.contains("derived"), "{breaks}: {error}");
+        assert!(!error.contains("budget"), "{breaks}: {error}");
+    }
+}
