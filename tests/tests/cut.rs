@@ -86,7 +86,7 @@ async fn the_best_groups() {
         assert_eq!(rows, computed(&db, &sql).await);
     }
     // Other rows are other groups, and nothing of the old ones is in the way.
-    db.ok("INSERT INTO t SELECT value, value % 100, cast(value AS varchar) FROM generate_series(300001, 300010)").await;
+    db.ok("INSERT INTO t SELECT value AS id, value % 100 AS k, cast(value AS varchar) AS s FROM generate_series(300001, 300010)").await;
     for sql in [best("s", 5), best("k", 8), "SELECT k, max(id) FROM t GROUP BY k ORDER BY k".to_string()] {
         assert_eq!(ask(&db, &sql).await.0, computed(&db, &sql).await, "{sql}");
     }
