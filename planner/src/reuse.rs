@@ -7,6 +7,7 @@
 //!   admission   which prefixes are worth keeping
 //!   consistent  never one half of a query from the cache and the other computed anew, where that could show
 //!   cover       entries with other columns but the same rows
+//!   cut         groups that a limit above them cuts short
 //!   derived     programs that are kept by name, inside of a plan
 //!   report      what was found, for EXPLAIN REUSE
 //!   lookup      what was asked for, for system tables
@@ -22,6 +23,7 @@ mod candidate;
 mod consistent;
 mod context;
 mod cover;
+mod cut;
 mod derived;
 mod lookup;
 mod merging;

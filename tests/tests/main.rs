@@ -3,6 +3,7 @@
 mod bad_input;
 mod collector;
 mod conformance;
+mod cut;
 mod derived_tables;
 mod docs;
 mod eviction;

@@ -55,7 +55,8 @@ pub(super) fn without_names(plan: Arc<dyn ExecutionPlan>) -> Result<(Arc<dyn Exe
     Ok((plan.data()?, names))
 }
 
-fn address(plan: &Arc<dyn ExecutionPlan>) -> usize {
+/// What tells one node of a plan from another.
+pub(super) fn address(plan: &Arc<dyn ExecutionPlan>) -> usize {
     Arc::as_ptr(plan).cast::<()>() as usize
 }
 

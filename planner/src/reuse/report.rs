@@ -103,6 +103,8 @@ pub enum Verdict {
     Damaged,
     /// Reading it would cost more than computing it.
     NotWorthIt(Found),
+    /// A limit above it needs only some of its groups, and computing those costs less than reading or keeping all.
+    CutShort,
     /// It would mix two computations of something that may differ in its last bits.
     Inconsistent,
     /// There is an entry, but the session does not want it read.
@@ -125,6 +127,7 @@ impl Verdict {
             Self::Evicted => "evicted",
             Self::Damaged => "damaged",
             Self::NotWorthIt(_) => "not worth it",
+            Self::CutShort => "cut short",
             Self::Inconsistent => "inconsistent",
             Self::NotWanted => "not wanted",
             Self::Uncacheable(_) => "uncacheable",
@@ -156,6 +159,7 @@ impl fmt::Display for Verdict {
             Self::Evicted => write!(f, "evicted"),
             Self::Damaged => write!(f, "damaged: the entry was damaged or missing"),
             Self::NotWorthIt(found) => write!(f, "not worth it: {} bytes to read", found.bytes),
+            Self::CutShort => write!(f, "cut short: the limit above it needs only some of its groups"),
             Self::Inconsistent => write!(f, "inconsistent: it would mix two computations of the same floats"),
             Self::NotWanted => write!(f, "not wanted: nectarine.reuse says to compute anew"),
             Self::Uncacheable(reason) => write!(f, "uncacheable: {reason}"),

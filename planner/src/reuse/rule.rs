@@ -29,12 +29,13 @@ use super::candidate::candidate;
 use super::consistent::inconsistent;
 use super::context::{ExtentCounts, Findings, Hit, MadeOf, Repeated, ReuseContext, ReuseExtension, ReuseMode};
 use super::cover::{Cover, coverable, is_set_below, lineage};
+use super::cut::{Cut, Cuts};
 use super::derived::{innermost, lower_derived, mark_named, plain, with_config, without_names};
 use super::recheck::rechecks;
 use super::segments::ChosenSegments;
 use super::windows::ChosenWindow;
 use super::{Found, Inquiry, PrefixReport, Verdict};
-use crate::canonical::{Prefix, PrefixKind, PrefixNode, Salt, prefixes};
+use crate::canonical::{Exactness, Prefix, PrefixKind, PrefixNode, Salt, prefixes};
 use crate::node::{CacheReadExec, DerivedTableExec, ExtentScanExec, Worth};
 
 /// What opening an entry costs, in microseconds.
@@ -129,13 +130,25 @@ pub(super) fn rewrite(
     count_occurrences(&root, None, &mut n_occurrences);
     let whole = root.prefix.as_ref().ok().filter(|prefix| is_derived && !prefix.inputs.is_empty());
     let derived_root = whole.map(|prefix| prefix.key);
-    let inquiries = inquire(&root, context, is_derived);
+    let mut cuts = Cuts::new(&plan, config);
+    // What has a name is wanted as a whole.
+    root.for_each(&mut |node| {
+        if node.named {
+            cuts.lift(&node.plan)
+        }
+    });
+    let inquiries = inquire(&root, context, &cuts, is_derived);
+    let known = root.prefix.as_ref().ok().and_then(|prefix| inquiries.get(&prefix.key));
+    if known.is_some_and(|known| known.found.is_none() && known.n_other_extents > 0) {
+        cuts.lift_growing(&root, context);
+    }
     let mut rewrite = Rewrite {
         context,
         config,
         salt,
         derived_root,
         named,
+        cuts,
         n_occurrences,
         segments: HashMap::new(),
         windows: HashMap::new(),
@@ -172,7 +185,7 @@ pub(super) fn rewrite(
     };
     let plan = rewrite.rewrite(&root, place)?;
     if context.mode == ReuseMode::On && !is_inner {
-        rewrite.findings.repeated = repeated(&root, &rewrite.chosen);
+        rewrite.findings.repeated = repeated(&root, &rewrite.chosen, &rewrite.cuts);
     }
     if context.mode == ReuseMode::Check && !is_inner {
         (rewrite.findings.rechecks, rewrite.findings.unchecked) = rechecks(&root, context, config, salt)?;
@@ -214,9 +227,17 @@ pub(super) fn made_of(plan: &Arc<dyn ExecutionPlan>) -> Result<MadeOf> {
 }
 
 /// Groups that occur more than once in what is computed, the largest ones only.
-fn repeated(root: &PrefixNode, chosen: &HashSet<Fingerprint>) -> Vec<Repeated> {
+///
+/// Where a limit cuts all of them short, computing each is cheaper than computing all groups once.
+fn repeated(root: &PrefixNode, chosen: &HashSet<Fingerprint>, cuts: &Cuts) -> Vec<Repeated> {
     let mut n_occurrences: HashMap<Fingerprint, usize> = HashMap::new();
     count_groups(root, chosen, &mut n_occurrences);
+    let mut needed = HashSet::new();
+    root.for_each(&mut |node| {
+        let is_needed = |prefix: &&Prefix| cuts.of(&node.plan).is_none() || prefix.exactness != Exactness::Exact;
+        needed.extend(is_group(node).filter(is_needed).map(|prefix| prefix.key));
+    });
+    n_occurrences.retain(|key, _| needed.contains(key));
     let mut found = vec![];
     largest_repeated(root, chosen, &n_occurrences, &mut found);
     found
@@ -258,8 +279,10 @@ fn largest_repeated(
     node.children.iter().for_each(|child| largest_repeated(child, chosen, n_occurrences, found));
 }
 
-/// One batched question. If the whole answer is there, the rest of the plan is not asked for.
-fn inquire(root: &PrefixNode, context: &ReuseContext, is_derived: bool) -> HashMap<Fingerprint, Inquiry> {
+/// Batched questions. If the whole answer is there, the rest of the plan is not asked for.
+///
+/// Groups that a limit cuts short are looked for, but nobody asks for all of them: that is not counted.
+fn inquire(root: &PrefixNode, context: &ReuseContext, cuts: &Cuts, is_derived: bool) -> HashMap<Fingerprint, Inquiry> {
     let mut answers = HashMap::new();
     let whole = match is_derived {
         // Also a mere scan: the rows of a derived table may outlive its files.
@@ -275,17 +298,22 @@ fn inquire(root: &PrefixNode, context: &ReuseContext, is_derived: bool) -> HashM
         }
     }
     let mut asked: HashSet<Fingerprint> = answers.keys().copied().collect();
-    let mut questions = vec![];
-    root.for_each(&mut |node| {
-        let states = node.prefix.as_ref().ok().filter(|prefix| prefix.kind == PrefixKind::States);
-        if let Some(prefix) = candidate(node, false).or(states)
-            && asked.insert(prefix.key)
-        {
-            questions.push((prefix.key, prefix.program));
+    for is_cut in [false, true] {
+        let mut questions = vec![];
+        root.for_each(&mut |node| {
+            let states = node.prefix.as_ref().ok().filter(|prefix| prefix.kind == PrefixKind::States);
+            if let Some(prefix) = candidate(node, false).or(states)
+                && cuts.of(&node.plan).is_some() == is_cut
+                && asked.insert(prefix.key)
+            {
+                questions.push((prefix.key, prefix.program));
+            }
+        });
+        if !questions.is_empty() {
+            let inquiries = context.oracle.inquire(&questions, context.counts && !is_cut);
+            answers.extend(questions.iter().map(|(key, _)| *key).zip(inquiries));
         }
-    });
-    let inquiries = context.oracle.inquire(&questions, context.counts);
-    answers.extend(questions.iter().map(|(key, _)| *key).zip(inquiries));
+    }
     answers
 }
 
@@ -328,6 +356,8 @@ pub(super) struct Rewrite<'a> {
     derived_root: Option<Fingerprint>,
     /// Prefixes that have a name.
     named: HashSet<Fingerprint>,
+    /// Groups that a limit above them cuts short.
+    cuts: Cuts,
     pub(super) inquiries: HashMap<Fingerprint, Inquiry>,
     /// How often each prefix occurs in the plan.
     pub(super) n_occurrences: HashMap<Fingerprint, usize>,
@@ -377,7 +407,7 @@ impl Rewrite<'_> {
 
     fn choose_below(&mut self, node: &PrefixNode, is_root: bool, as_set: bool) -> Result<()> {
         if let Some(prefix) = self.readable(node, is_root)
-            && self.usable(prefix).is_some()
+            && self.usable(prefix).and_then(|found| self.as_cut(node, found)).is_some()
         {
             self.chosen.insert(prefix.key);
             return Ok(());
@@ -418,7 +448,11 @@ impl Rewrite<'_> {
 
     /// What whole hits below a node would save, in microseconds.
     fn saved_below(&self, node: &PrefixNode) -> u64 {
-        let saved = |child: &PrefixNode| match candidate(child, false).and_then(|prefix| self.usable(prefix)) {
+        let usable = |child: &PrefixNode| {
+            let found = candidate(child, false).and_then(|prefix| self.usable(prefix));
+            found.and_then(|found| self.as_cut(child, found))
+        };
+        let saved = |child: &PrefixNode| match usable(child) {
             Some(found) => found.cost_us.saturating_sub(read_us(&found)),
             None => self.saved_below(child),
         };
@@ -436,7 +470,7 @@ impl Rewrite<'_> {
         let inquiries = self.context.oracle.inquire(&questions, false);
         let covers =
             relatives.into_iter().zip(questions).zip(inquiries).filter_map(|((relative, (key, _)), inquiry)| {
-                let found = inquiry.found.filter(is_worth_it)?;
+                let found = inquiry.found.filter(is_worth_it).and_then(|found| self.as_cut(node, found))?;
                 let cover = Cover { as_set, key, found, relative };
                 (!self.context.banned.contains(&key) && cover.plan(node).is_some()).then_some(cover)
             });
@@ -449,6 +483,19 @@ impl Rewrite<'_> {
     fn readable<'n>(&self, node: &'n PrefixNode, is_whole: bool) -> Option<&'n Prefix> {
         let whole = node.prefix.as_ref().ok().filter(|prefix| is_whole && self.derived_root == Some(prefix.key));
         whole.or_else(|| candidate(node, is_whole))
+    }
+
+    /// How the groups of a node are cut short, if they are.
+    pub(super) fn cut(&self, node: &PrefixNode) -> Option<Cut> {
+        self.cuts.of(&node.plan)
+    }
+
+    /// An entry for a node; `None` if its groups are cut short, and computing so many of them is likely to be cheaper.
+    fn as_cut(&self, node: &PrefixNode, found: Found) -> Option<Found> {
+        match self.cut(node) {
+            Some(cut) => cut.read(found),
+            None => Some(found),
+        }
     }
 
     fn usable(&self, prefix: &Prefix) -> Option<Found> {
@@ -465,6 +512,8 @@ impl Rewrite<'_> {
             && let Some(found) = self.usable(prefix)
         {
             self.report(node, place.depth, Verdict::Hit(found), false);
+            // What it saves is what computing it here would have taken.
+            let found = self.cut(node).map_or(found, |cut| cut.applied(found));
             self.findings.hits.push(Hit { key: prefix.key, program: prefix.program, found, is_root: place.is_root });
             return Ok(Arc::new(CacheReadExec::new(
                 prefix.key,
@@ -496,7 +545,7 @@ impl Rewrite<'_> {
             && let Some(segments) = segments.map_or_else(|| self.segments_of(node, place.is_whole()), |known| Ok(Some(known)))?
         {
             let rewritten = self.read_segments(node, prefix, segments, place)?;
-            return Ok(match candidate(node, place.is_whole()).is_some_and(|prefix| self.keeps(prefix, place)) {
+            return Ok(match candidate(node, place.is_whole()).is_some_and(|prefix| self.keeps(node, prefix, place)) {
                 true => self.kept(rewritten, prefix.clone(), 0, Worth::Wanted)?,
                 false => rewritten,
             });
@@ -522,7 +571,7 @@ impl Rewrite<'_> {
         }
         let keeps = match own.filter(|_| keeps_states) {
             Some(states) => Some(states.clone()),
-            None => prefix.filter(|prefix| self.keeps(prefix, place)).cloned(),
+            None => prefix.filter(|prefix| self.keeps(node, prefix, place)).cloned(),
         };
         let n_hits = self.findings.hits.len();
         let verdict = self.verdict(node, prefix);
@@ -530,15 +579,19 @@ impl Rewrite<'_> {
         let keeps_answer = place.is_root && place.may_keep && prefix.is_some();
         self.report(node, place.depth, verdict, keeps.is_some() || keeps_answer);
 
-        let lookups = prefix.and_then(|prefix| self.inquiries.get(&prefix.key)).map(|inquiry| inquiry.lookups);
+        let cut = self.cut(node);
+        // Who is cut short has not asked: what lies below was asked for by who is above.
+        let asks = prefix.filter(|_| cut.is_none());
+        let ends_early = self.context.mode == ReuseMode::On && cut.is_some_and(Cut::ends_early);
+        let lookups = asks.and_then(|prefix| self.inquiries.get(&prefix.key)).map(|inquiry| inquiry.lookups);
         let below = Place {
             depth: place.depth + 1,
             is_root: false,
             is_inner: false,
             as_set: is_set_below(&node.plan, place.as_set),
             parent_lookups: lookups.unwrap_or(place.parent_lookups),
-            // A recursive term runs many times, and each time on other rows.
-            may_keep: place.may_keep && node.plan.name() != "RecursiveQueryExec",
+            // A recursive term runs many times, and each time on other rows. What ends early is never whole.
+            may_keep: place.may_keep && node.plan.name() != "RecursiveQueryExec" && !ends_early,
             is_below_join: place.is_below_join || node.plan.is::<HashJoinExec>(),
         };
         let children: Vec<_> = node.children.iter().map(|child| self.rewrite(child, below)).collect::<Result<_>>()?;
@@ -568,7 +621,7 @@ impl Rewrite<'_> {
     }
 
     /// Whether the plan keeps a prefix below the root; the root is kept from the stream that the client reads.
-    fn keeps(&mut self, prefix: &Prefix, place: Place) -> bool {
+    fn keeps(&self, node: &PrefixNode, prefix: &Prefix, place: Place) -> bool {
         if !place.may_keep || place.is_root {
             return false;
         }
@@ -581,9 +634,16 @@ impl Rewrite<'_> {
         let admitted = match self.context.mode {
             ReuseMode::Check => inquiry.found.is_some(),
             _ if place.is_inner || self.named.contains(&prefix.key) => true,
+            // Only who needs all groups keeps them.
+            _ if self.cut(node).is_some() => self.replaces(inquiry),
             _ => self.context.policy.admits(prefix.kind, inquiry, place.parent_lookups),
         };
         !is_root_key && is_new && admitted && !self.kept_keys.contains(&prefix.key)
+    }
+
+    /// Whether what is computed anew takes the place of an entry.
+    pub(super) fn replaces(&self, inquiry: &Inquiry) -> bool {
+        self.context.mode == ReuseMode::Refresh && inquiry.found.is_some()
     }
 
     pub(super) fn verdict(&self, node: &PrefixNode, prefix: Option<&Prefix>) -> Verdict {
@@ -600,6 +660,7 @@ impl Rewrite<'_> {
             Some(_) if !self.context.mode.reads() => Verdict::NotWanted,
             Some(_) if self.inconsistent.contains(&prefix.key) => Verdict::Inconsistent,
             Some(found) if !is_worth_it(&found) => Verdict::NotWorthIt(found),
+            _ if self.cut(node).is_some() => Verdict::CutShort,
             Some(_) => Verdict::NotAsked,
             None if inquiry.was_dropped => Verdict::Evicted,
             None if inquiry.n_other_extents > 0 => Verdict::InputsChanged { n_entries: inquiry.n_other_extents },

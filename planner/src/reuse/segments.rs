@@ -102,6 +102,10 @@ impl Rewrite<'_> {
         if self.inconsistent.contains(&prefix.key) || (is_several && prefix.exactness != Exactness::Exact) {
             return Ok(None);
         }
+        // States of new extents would be those of all their groups.
+        if self.cut(node).is_some() {
+            return Ok(None);
+        }
         let mut segments = self.context.oracle.segments(&prefix.program, combine == Combine::MergeGroups);
         segments.retain(|segment| !self.context.banned.contains(&segment.key));
         if segments.is_empty() {
@@ -203,7 +207,11 @@ impl Rewrite<'_> {
         may && combine(node, false) == Some(Combine::MergeGroups)
             && self.inquiries.get(&prefix.key).is_some_and(|inquiry| {
                 let is_new = inquiry.found.is_none() || !self.context.mode.reads();
-                is_new && self.context.policy.admits(PrefixKind::Aggregate, inquiry, place.parent_lookups)
+                is_new
+                    && match self.cut(node) {
+                        Some(_) => self.replaces(inquiry),
+                        None => self.context.policy.admits(PrefixKind::Aggregate, inquiry, place.parent_lookups),
+                    }
             })
             && node.children.first().is_some_and(|child| can_grow(&child.plan, prefix.lists().len()))
     }

@@ -1,6 +1,7 @@
 //! The rule on plans, with an oracle that knows what it is told.
 
 mod cover;
+mod cut;
 mod middle;
 
 use std::collections::{HashMap, HashSet};

@@ -64,7 +64,8 @@ impl Rewrite<'_> {
     /// The states of a node by inner extents and edge, if its filter is a window over them.
     pub(super) fn window_of(&self, node: &PrefixNode) -> Result<Option<ChosenWindow>> {
         let Ok(prefix) = &node.prefix else { return Ok(None) };
-        if prefix.kind != PrefixKind::States || combine(node, false) != Some(Combine::MergeGroups) {
+        let is_cut = self.cut(node).is_some();
+        if prefix.kind != PrefixKind::States || combine(node, false) != Some(Combine::MergeGroups) || is_cut {
             return Ok(None);
         }
         let is_several = self.n_occurrences.get(&prefix.key).is_some_and(|n| *n > 1);
