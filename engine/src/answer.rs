@@ -3,6 +3,7 @@
 //! Rows arrive as the stream is polled; dropping the answer before its end cancels the statement.
 
 use std::fmt;
+use std::sync::Arc;
 
 use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
@@ -10,10 +11,11 @@ use datafusion::execution::SendableRecordBatchStream;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use futures::{Stream, StreamExt, TryStreamExt};
 use nectarine_catalog::QueryId;
+use nectarine_executor::Interrupt;
 
 use crate::deadline::Deadline;
 use crate::reuse::ReceiptSlot;
-use crate::{EngineError, Receipt, Result};
+use crate::{EngineError, Receipt, Result, compute};
 
 /// The outcome of one statement.
 pub struct Answer {
@@ -62,6 +64,14 @@ impl Answer {
 
     pub(crate) fn with_receipt(mut self, receipt: ReceiptSlot) -> Self {
         self.receipt = receipt;
+        self
+    }
+
+    /// The rows come from threads that compute.
+    pub(crate) fn computed(mut self, interrupt: Arc<Interrupt>) -> Self {
+        if self.kind == AnswerKind::Rows {
+            self.stream = compute::rows(self.stream, interrupt);
+        }
         self
     }
 

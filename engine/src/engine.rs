@@ -16,9 +16,9 @@ use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::prelude::SessionConfig;
 use nectarine_catalog::store::{MetadataStore, SqliteStore};
 use nectarine_catalog::{Clock, ExtentTracker, ObjectStores, SystemClock};
-use nectarine_executor::{CsvFilesFactory, ForgetPadded, LowerExtentScans, NameScannedFiles};
+use nectarine_executor::{CsvFilesFactory, ForgetPadded, LowerExtentScans, NameScannedFiles, Stoppable};
 use nectarine_planner::reuse::ReusePrefixes;
-use nectarine_planner::{ExactDecimals, PlainAntiJoins, UnambiguousFilters, WholeWindows};
+use nectarine_planner::{BoundedPlans, ExactDecimals, PlainAntiJoins, UnambiguousFilters, WholeWindows};
 
 use crate::access::Who;
 use crate::catalog_view::CatalogCache;
@@ -192,9 +192,11 @@ impl EngineBuilder {
         rules.insert(2, Arc::new(ForgetPadded));
         rules.insert(3, Arc::new(LowerExtentScans::new(Arc::clone(&runtime))));
         rules.push(Arc::new(NameScannedFiles));
+        rules.push(Arc::new(Stoppable));
         let mut analyzer_rules = Analyzer::new().rules;
         ExactDecimals::around(&mut analyzer_rules);
         analyzer_rules.push(Arc::new(OnlyViews));
+        BoundedPlans::guard(&mut analyzer_rules);
         let mut builder = SessionStateBuilder::new()
             .with_config(config)
             .with_runtime_env(runtime)

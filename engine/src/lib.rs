@@ -15,6 +15,7 @@ mod caretaker;
 mod catalog_view;
 mod collector;
 mod command;
+mod compute;
 mod copy_from;
 mod copy_place;
 mod copy_to;

@@ -18,7 +18,7 @@ use datafusion::physical_plan::memory::MemoryStream;
 use datafusion::sql::parser::Statement as DFStatement;
 use futures::future::BoxFuture;
 use nectarine_catalog::{Access, Fingerprint, QueryId, TableName};
-use nectarine_executor::exact_aggregates;
+use nectarine_executor::{Interrupt, exact_aggregates};
 use nectarine_planner::Streams;
 use nectarine_planner::reuse::{ExtentCounts, Found, Hit};
 use nectarine_planner::sql::{self, ParseOptions, Statement};
@@ -26,6 +26,7 @@ use parking_lot::{Mutex, RwLock};
 
 use crate::access::{self, Rights, Who};
 use crate::catalog_view::CatalogView;
+use crate::compute::Computing;
 use crate::deadline::Deadline;
 use crate::describe::Described;
 use crate::engine::{Shared, options};
@@ -126,7 +127,7 @@ impl Session {
         let deadline = Deadline::from_now(options(self.inner.state.read().config_options()).statement_timeout);
         // Boxed: the state machine of all statements together is too large for the stack of a caller, and its type for the
         // compiler of one.
-        let work: BoxFuture<'_, Result<Answer>> = Box::pin(self.run(sql, values, pipes, progress, &record));
+        let work: BoxFuture<'_, Result<Answer>> = Box::pin(self.answer(sql, values, pipes, progress, &record));
         let outcome = match deadline {
             None => work.await,
             Some(deadline) => deadline.keep(work).await,
@@ -197,25 +198,28 @@ impl Session {
 
     /// What a statement gives back and what it asks for, without running it.
     pub(crate) async fn describe(&self, sql: &str) -> Result<Described> {
-        let described: BoxFuture<'_, Result<Described>> = Box::pin(async {
-            let (view, purges) = self.inner.shared.catalog.view_and_purges().await?;
-            if let Some(key) = self.statement_key(sql, view.version)
-                && let Some(known) = self.inner.shared.reuse.fast_path.get(&key)
-            {
-                return Ok(Described::rows(Arc::clone(&known.schema)));
-            }
-            match self.open(sql, view, purges).await? {
-                Some(opened) => describe::describe(self, opened).await,
+        let (view, purges) = self.inner.shared.catalog.view_and_purges().await?;
+        if let Some(key) = self.statement_key(sql, view.version)
+            && let Some(known) = self.inner.shared.reuse.fast_path.get(&key)
+        {
+            return Ok(Described::rows(Arc::clone(&known.schema)));
+        }
+        let interrupt = Arc::<Interrupt>::default();
+        let (session, text, stopped) = (self.clone(), sql.to_string(), Arc::clone(&interrupt));
+        let described: BoxFuture<'static, Result<Described>> = Box::pin(async move {
+            match session.open(&text, view, purges, stopped).await? {
+                Some(opened) => describe::describe(&session, opened).await,
                 None => Ok(Described::default()),
             }
         });
-        match described.await {
+        match Computing::start(described, interrupt).await {
             Ok(described) => Ok(described),
             Err(error) => Err(names::locate(&self.inner, error, sql).await),
         }
     }
 
-    async fn run(
+    /// From memory, if the same was asked before; otherwise by threads that compute.
+    async fn answer(
         &self,
         text: &str,
         values: Option<&RecordBatch>,
@@ -239,32 +243,45 @@ impl Session {
         {
             return Ok(answer);
         }
-        let Some(Opened { statement, catalog, planning }) = self.open(text, view, purges).await? else {
-            return Ok(command::done(record, ""));
-        };
-        let statement_run = command::StatementRun {
-            session: self,
-            text,
-            values,
-            pipes,
-            catalog: &catalog,
-            state: planning.state(),
-            planning: &planning,
-            progress,
-            record,
-            started,
-            statement_key: statement_key.filter(|_| command::is_query(&statement)),
-            must_keep: false,
-        };
-        statement_run.run(statement).await
+        let interrupt = Arc::<Interrupt>::default();
+        let (session, text, values, stopped) =
+            (self.clone(), text.to_string(), values.cloned(), Arc::clone(&interrupt));
+        let (pipes, progress, record) = (pipes.clone(), progress.clone(), record.clone());
+        let work: BoxFuture<'static, Result<Answer>> = Box::pin(async move {
+            let Some(Opened { statement, catalog, planning }) = session.open(&text, view, purges, stopped).await?
+            else {
+                return Ok(command::done(&record, ""));
+            };
+            let statement_run = command::StatementRun {
+                session: &session,
+                text: &text,
+                values: values.as_ref(),
+                pipes: &pipes,
+                catalog: &catalog,
+                state: planning.state(),
+                planning: &planning,
+                progress: &progress,
+                record: &record,
+                started,
+                statement_key: statement_key.filter(|_| command::is_query(&statement)),
+                must_keep: false,
+            };
+            statement_run.run(statement).await
+        });
+        Ok(Computing::start(work, Arc::clone(&interrupt)).await?.computed(interrupt))
     }
 
-    /// Reads a statement, refuses what is not offered, and takes what it needs to be planned; `None` if there is nothing but
-    /// blanks and comments.
-    async fn open(&self, text: &str, view: Arc<CatalogView>, purges: i64) -> Result<Option<Opened>> {
+    async fn open(
+        &self,
+        text: &str,
+        view: Arc<CatalogView>,
+        purges: i64,
+        interrupt: Arc<Interrupt>,
+    ) -> Result<Option<Opened>> {
         let rights = Rights::new(self.inner.who.clone(), Arc::clone(&view.access));
         rights.check_user()?;
         let mut state = self.inner.state.read().clone();
+        state.config_mut().set_extension(interrupt);
         let Some(statement) = sql::parse(text, &ParseOptions::from(state.config_options().as_ref()))? else {
             return Ok(None);
         };

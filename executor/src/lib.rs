@@ -20,6 +20,7 @@
 //!   describe      what a new file says of itself: rows and statistics
 //!   write         rows into an immutable, fingerprinted extent
 //!   exact_sum     sums of floats that do not depend on the order of rows
+//!   stoppable     joins that end when nobody waits for them
 //!   sink          where INSERT ends: all extents of a statement appear at once, or none
 //! ```
 
@@ -42,6 +43,7 @@ mod operator;
 mod padded;
 mod scan;
 mod sink;
+mod stoppable;
 mod text_file;
 mod write;
 
@@ -61,5 +63,6 @@ pub use null_text::is_null_text;
 pub use operator::{AddEntryOperator, CacheReadOperator, EntryFault, Work, prepare_cache_reads, work_of};
 pub use padded::ForgetPadded;
 pub use sink::{Commit, ExtentSink};
+pub use stoppable::{Interrupt, Stoppable};
 pub use text_file::is_json_array;
 pub use write::{ExtentWriter, WriteTarget};

@@ -7,8 +7,8 @@
 //!
 //! Keeps true   a call means its body with the arguments cast to the declared types, and the result cast to the declared
 //!              type; an argument that is not deterministic is evaluated once, however often the body names it.
-//! Inlined      where the optimizer runs, so that filters, pruning and fingerprints see through it; elsewhere the body
-//!              is evaluated as it is.
+//! Inlined      where the optimizer runs, so that filters, pruning and fingerprints see through it; elsewhere, and where
+//!              calls within calls would grow beyond measure (`f(f(f(x)))` with `x + x`), the body is evaluated as it is.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, Schema};
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
-use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
 use datafusion::common::{Column, DFSchema, DFSchemaRef, Result, exec_err, plan_err};
 use datafusion::execution::context::SessionState;
 use datafusion::logical_expr::execution_props::ExecutionProps;
@@ -61,6 +61,9 @@ fn normal(ident: &ast::Ident) -> String {
     }
 }
 
+/// A call stays a call if more expressions would come in its place.
+const INLINED_MAX: usize = 1000;
+
 /// A function whose body is an expression over its arguments.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub struct SqlFunction {
@@ -71,8 +74,8 @@ pub struct SqlFunction {
     arguments: DFSchemaRef,
     /// Coerced, cast to the return type, over `arguments`.
     body: Expr,
-    /// For each argument, whether the body names it more than once.
-    repeated: Vec<bool>,
+    /// How often the body names each argument.
+    uses: Vec<usize>,
 }
 
 impl SqlFunction {
@@ -153,14 +156,24 @@ impl SqlFunction {
             // Arguments are cast to the declared types when the body is put in place.
             n => Signature::any(n, volatility),
         };
-        let repeated = uses.iter().map(|uses| *uses > 1).collect();
-        Ok(ScalarUDF::new_from_impl(Self { name, signature, return_type, arguments, body, repeated }))
+        Ok(ScalarUDF::new_from_impl(Self { name, signature, return_type, arguments, body, uses }))
     }
 
     /// The body, for those who compare functions.
     pub fn body(&self) -> &Expr {
         &self.body
     }
+}
+
+/// How many expressions it is made of.
+fn size(expr: &Expr) -> usize {
+    let mut n = 0;
+    // Counting does not fail.
+    let _ = expr.apply(|_| {
+        n += 1;
+        Ok(TreeNodeRecursion::Continue)
+    });
+    n
 }
 
 fn column_name(position: usize) -> String {
@@ -181,8 +194,9 @@ impl ScalarUDFImpl for SqlFunction {
     }
 
     fn simplify(&self, args: Vec<Expr>, info: &SimplifyContext) -> Result<ExprSimplifyResult> {
-        let evaluated_twice = args.iter().zip(&self.repeated).any(|(arg, repeated)| *repeated && arg.is_volatile());
-        if evaluated_twice {
+        let evaluated_twice = args.iter().zip(&self.uses).any(|(arg, uses)| *uses > 1 && arg.is_volatile());
+        let n_inlined = args.iter().zip(&self.uses).map(|(arg, uses)| size(arg).saturating_mul(*uses)).sum::<usize>();
+        if evaluated_twice || n_inlined > INLINED_MAX {
             return Ok(ExprSimplifyResult::Original(args));
         }
         let inlined = self

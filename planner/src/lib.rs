@@ -6,6 +6,7 @@
 //!   prune      which extents a filter can not touch
 //!   ambiguous  filters stay where names do not tell columns apart
 //!   windows_whole  what a window function reads is not cut for a LIMIT above it
+//!   bounded    plans that would not fit into memory
 //!   decimals   numbers beside DECIMAL columns mean what is written
 //!   not_in     NOT IN without NULLs is a plain anti join
 //!   function   functions written in SQL, inlined
@@ -18,6 +19,7 @@
 //! Pure: opens no file and awaits nothing but the snapshot that its caller pins.
 
 mod ambiguous;
+mod bounded;
 pub mod canonical;
 mod decimals;
 mod error;
@@ -32,6 +34,7 @@ pub mod sql;
 mod windows_whole;
 
 pub use ambiguous::UnambiguousFilters;
+pub use bounded::BoundedPlans;
 pub use decimals::ExactDecimals;
 pub use error::{PlannerError, Result};
 pub use not_in::PlainAntiJoins;

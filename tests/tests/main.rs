@@ -26,6 +26,7 @@ mod s3_cache;
 mod segments;
 mod soak;
 mod sql;
+mod stopping;
 mod streams;
 mod tidy;
 mod verify;
