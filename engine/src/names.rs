@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use datafusion::execution::context::SessionState;
 
-use crate::access::Rights;
+use crate::access::{Rights, Who};
 use crate::session::SessionInner;
 use crate::{EngineError, NameHints, Result, system};
 
@@ -67,6 +67,8 @@ pub(crate) async fn locate(session: &SessionInner, error: EngineError, sql: &str
     let hints = NameHints {
         tables: names.tables.iter().map(|(schema, table, _)| (schema.clone(), table.clone())).collect(),
         functions: names.functions,
+        // Others have no business with what lies on this machine.
+        sees_files: matches!(session.who, Who::Owner),
     };
     error.locate(sql, &hints)
 }

@@ -30,7 +30,7 @@ use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
 use datafusion_datasource::sink::DataSinkExec;
 use nectarine_catalog::{Extent, Fingerprint, Privilege, TableDef, TableId, TableKind, TableName, looks_like_location};
 use nectarine_executor::{Commit, ExtentSink, FileDescriber};
-use nectarine_planner::{StreamTable, Streams};
+use nectarine_planner::{BoundedPlans, StreamTable, Streams};
 use parking_lot::Mutex;
 use tokio::sync::OnceCell;
 
@@ -373,6 +373,8 @@ impl StatementCatalog {
             _ => Box::pin(state.create_logical_plan(query)).await,
         };
         *self.view_depth.lock() -= 1;
+        // Views that stand on it walk through it, each time they name it.
+        let planned = planned.and_then(|plan| BoundedPlans::check(&plan).map(|()| plan));
         Ok(planned.map(|plan| (plan, state)))
     }
 

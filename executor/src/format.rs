@@ -50,7 +50,9 @@ pub fn reader_options(
         let is_store_option = !key.starts_with("format.") && key.contains('.');
         let is_ours = OURS.contains(&word) && !(word == "compression" && format == FileFormatKind::Parquet);
         if !is_store_option && !is_ours {
-            given.insert(format!("format.{word}"), value.clone());
+            // A tab, as most write it who do not know that SQL has no escapes in plain quotes.
+            let value = if word == "delimiter" && value == "\\t" { "\t" } else { value.as_str() };
+            given.insert(format!("format.{word}"), value.to_string());
         }
     }
     for (key, value) in &given {

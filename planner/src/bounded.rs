@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{Result, plan_err};
 use datafusion::config::ConfigOptions;
 use datafusion::logical_expr::LogicalPlan;
@@ -23,6 +23,18 @@ impl BoundedPlans {
     pub fn guard(rules: &mut Vec<Arc<dyn AnalyzerRule + Send + Sync>>) {
         rules.insert(0, Arc::new(Self));
     }
+
+    /// Fails if a plan is too large, with all that it stands on.
+    pub fn check(plan: &LogicalPlan) -> Result<()> {
+        let mut n_steps = 0;
+        count(plan, &mut n_steps)?;
+        match n_steps > STEPS_MAX {
+            true => plan_err!(
+                "statement is too complex: more than {STEPS_MAX} steps, with CTEs and views wherever they are named"
+            ),
+            false => Ok(()),
+        }
+    }
 }
 
 impl AnalyzerRule for BoundedPlans {
@@ -31,14 +43,8 @@ impl AnalyzerRule for BoundedPlans {
     }
 
     fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
-        let mut n_steps = 0;
-        count(&plan, &mut n_steps)?;
-        match n_steps > STEPS_MAX {
-            true => plan_err!(
-                "statement is too complex: more than {STEPS_MAX} steps, with CTEs and views wherever they are named"
-            ),
-            false => Ok(plan),
-        }
+        Self::check(&plan)?;
+        Ok(plan)
     }
 }
 

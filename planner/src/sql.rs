@@ -14,6 +14,7 @@ mod copy;
 mod decimal_values;
 mod depth;
 mod derived;
+mod expansion;
 mod keyword;
 mod lex;
 mod named;

@@ -56,15 +56,18 @@ async fn plans_that_would_not_fit_into_memory() {
     let db = Db::new().await;
     let mut ctes = vec!["c0 AS (SELECT 1 AS a)".to_string()];
     db.ok("CREATE VIEW v0 AS SELECT 1 AS a").await;
+    let mut told = String::new();
     for n in 1..=24 {
         let below = n - 1;
         ctes.push(format!("c{n} AS (SELECT x.a FROM c{below} x, c{below} y)"));
-        db.ok(&format!("CREATE VIEW v{n} AS SELECT x.a FROM v{below} x, v{below} y")).await;
+        if told.is_empty() {
+            let sql = format!("CREATE VIEW v{n} AS SELECT x.a FROM v{below} x, v{below} y");
+            told = db.run(&sql).await.err().unwrap_or_default();
+        }
     }
-    for from in [format!("WITH {} SELECT * FROM c24", ctes.join(", ")), "SELECT * FROM v24".to_string()] {
-        let told = db.err(&from).await;
-        assert!(told.contains("too complex: more than 20000 steps"), "{told}");
-    }
+    assert!(told.contains("too complex: more than 20000 steps"), "{told}");
+    let told = db.err(&format!("WITH {} SELECT * FROM c24", ctes.join(", "))).await;
+    assert!(told.contains("too complex: more than 10000 tables"), "{told}");
     assert_eq!(db.ok("SELECT count(*) FROM v8").await, "1");
     db.ok("CREATE FUNCTION f(x BIGINT) RETURNS BIGINT RETURN x + x").await;
     let call = (0..25).fold("value".to_string(), |call, _| format!("f({call})"));

@@ -12,7 +12,7 @@ use datafusion::common::{Column, Diagnostic, SchemaError};
 use datafusion::error::DataFusionError;
 use datafusion::parquet::errors::ParquetError;
 use datafusion::sql::sqlparser::parser::ParserError;
-use nectarine_catalog::{CatalogError, TableName};
+use nectarine_catalog::{CatalogError, TableName, looks_like_location};
 use nectarine_executor::ExecutorError;
 use nectarine_planner::PlannerError;
 use tokio::task::JoinError;
@@ -299,12 +299,26 @@ fn schema(error: &SchemaError) -> EngineError {
             error.0.span = field.spans().first();
             return error;
         }
+        SchemaError::DuplicateQualifiedField { qualifier, name } if looks_like_location(qualifier.table()) => {
+            return header_twice(qualifier.table(), name);
+        }
         SchemaError::DuplicateQualifiedField { qualifier, name } => {
             format!("column \"{}.{name}\" is there twice", qualifier.table())
         }
         SchemaError::DuplicateUnqualifiedField { name } => format!("column \"{name}\" is there twice"),
     };
     twice(text)
+}
+
+/// Names of columns come from the file, where nobody can say AS.
+fn header_twice(file: &str, name: &str) -> EngineError {
+    let message = match name.trim().is_empty() {
+        true => format!("several columns in the header of \"{file}\" have no name"),
+        false => format!("column \"{name}\" is twice in the header of \"{file}\""),
+    };
+    EngineError::new(ErrorKind::Sql, message).with_hint(format!(
+        "name the columns yourself: CREATE EXTERNAL TABLE t (a INT, ..) STORED AS CSV LOCATION '{file}'"
+    ))
 }
 
 fn twice(text: String) -> EngineError {

@@ -1,5 +1,7 @@
 //! [`EngineError::locate`]: where in the text an error is, and what may have been meant.
 
+use std::path::Path;
+
 use nectarine_planner::sql::{find_name, offset_of};
 
 use super::suggest::{did_you_mean, nearest};
@@ -12,6 +14,8 @@ pub struct NameHints {
     pub tables: Vec<(String, String)>,
     /// Functions of all kinds.
     pub functions: Vec<String>,
+    /// Whether files of this machine may be hinted at.
+    pub sees_files: bool,
 }
 
 impl EngineError {
@@ -32,7 +36,9 @@ impl EngineError {
         }
         match &inner.about {
             Some(About::MissingTable(_)) if inner.hint.is_none() => {
-                inner.hint = inner.about.as_ref().and_then(|about| table_meant(about.last_part(), names));
+                let path = inner.about.as_ref().filter(|_| names.sees_files).and_then(|about| path_meant(sql, about));
+                let table = || inner.about.as_ref().and_then(|about| table_meant(about.last_part(), names));
+                inner.hint = path.or_else(table);
             }
             // DataFusion finds window functions only where there is a window.
             Some(About::MissingFunction(name)) if names.functions.contains(name) => {
@@ -47,6 +53,20 @@ impl EngineError {
         }
         self
     }
+}
+
+/// What to do about `FROM 'notes'` and `FROM 'notes.txt'`, if there is such a folder or file.
+fn path_meant(sql: &str, about: &About) -> Option<String> {
+    let is_meant = |path: &&str| !path.is_empty() && path.rsplit('.').next() == Some(about.last_part());
+    let path = sql.split('\'').skip(1).step_by(2).find(is_meant)?;
+    let on_disk = Path::new(path);
+    if on_disk.is_dir() {
+        return Some(format!("there is a folder of that name: write '{path}/'"));
+    }
+    let format = "CREATE EXTERNAL TABLE t STORED AS CSV LOCATION";
+    on_disk
+        .is_file()
+        .then(|| format!("there is a file of that name, which does not tell its format: {format} '{path}'"))
 }
 
 fn table_meant(name: &str, names: &NameHints) -> Option<String> {

@@ -41,6 +41,7 @@ fn names(context: &SessionContext) -> NameHints {
     NameHints {
         tables: ["clicks", "users"].map(|table| ("public".to_owned(), table.to_owned())).to_vec(),
         functions: functions.cloned().collect(),
+        sees_files: false,
     }
 }
 

@@ -14,7 +14,7 @@ use sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
 
 use super::position::{offset_of_location, offset_of_token};
 use super::statement::Statement;
-use super::{access, alter, copy, depth, derived, keyword, named, placeholder, view};
+use super::{access, alter, copy, depth, derived, expansion, keyword, named, placeholder, view};
 use crate::{PlannerError, Result};
 
 /// How to read a statement.
@@ -72,6 +72,7 @@ pub fn parse(sql: &str, options: &ParseOptions) -> Result<Option<Statement>> {
         return Ok(Some(statement));
     }
     let statement = text.read(|parser| parser.parse_statement())?;
+    expansion::check(&statement)?;
     classify(&text, statement).map(Some)
 }
 
@@ -184,15 +185,21 @@ impl Text<'_> {
         PlannerError::Syntax { message, position, hint }
     }
 
+    fn too_deep(&self) -> PlannerError {
+        PlannerError::TooDeep {
+            what: "levels of nesting",
+            limit: self.recursion_limit,
+            position: None,
+            hint: Some("name inner queries in a WITH clause".to_owned()),
+        }
+    }
+
     fn error(&self, error: &DataFusionError) -> PlannerError {
         match error.find_root() {
             DataFusionError::SQL(error, _) => match error.as_ref() {
-                ParserError::RecursionLimitExceeded => PlannerError::TooDeep {
-                    what: "levels of nesting",
-                    limit: self.recursion_limit,
-                    position: None,
-                    hint: Some("name inner queries in a WITH clause".to_owned()),
-                },
+                ParserError::RecursionLimitExceeded => self.too_deep(),
+                // Where it tries one reading after the other, the parser takes its own limit for a wrong one.
+                ParserError::ParserError(_) if nesting(self.tokens) + 5 >= self.recursion_limit => self.too_deep(),
                 ParserError::TokenizerError(message) | ParserError::ParserError(message) => {
                     let (message, location) = cut_location(message);
                     self.syntax(reword(message), location)
@@ -201,6 +208,22 @@ impl Text<'_> {
             other => self.syntax(reword(&other.message()), None),
         }
     }
+}
+
+/// How deep brackets, CASE and NOT nest, about.
+fn nesting(tokens: &[TokenWithSpan]) -> usize {
+    let (mut open, mut negations, mut deepest) = (0_usize, 0_usize, 0);
+    for token in tokens {
+        match (&token.token, keyword_of(&token.token)) {
+            (Token::Whitespace(_), _) => continue,
+            (Token::LParen, _) | (_, Keyword::CASE) => open += 1,
+            (Token::RParen, _) | (_, Keyword::END) => open = open.saturating_sub(1),
+            _ => {}
+        }
+        negations = if keyword_of(&token.token) == Keyword::NOT { negations + 1 } else { 0 };
+        deepest = deepest.max(open + negations);
+    }
+    deepest
 }
 
 /// The keyword that a token is; quoted words are none.

@@ -323,10 +323,13 @@ fn deep_texts_are_errors_not_crashes() {
     let error = fail(&format!("SELECT a FROM t WHERE a = 0{}", " OR a = 1".repeat(1000)));
     assert_eq!(error.to_string(), "statement is too complex: more than 1000 operators in one chain");
     assert!(error.position().is_some() && error.hint().is_some());
-    assert_eq!(
-        fail(&format!("SELECT {}1", "(".repeat(500))).to_string(),
-        "statement is too complex: more than 50 levels of nesting"
-    );
+    for nested in [
+        format!("SELECT {}1", "(".repeat(500)),
+        format!("SELECT {}true", "NOT ".repeat(60)),
+        format!("SELECT {}1{}", "CASE WHEN true THEN ".repeat(60), " END".repeat(60)),
+    ] {
+        assert_eq!(fail(&nested).to_string(), "statement is too complex: more than 50 levels of nesting", "{nested}");
+    }
 }
 
 #[test]
@@ -337,4 +340,26 @@ fn ten_megabytes_of_sql() {
     read(&format!("SELECT '{}'", "x".repeat(10 * 1024 * 1024)));
     let error = fail(&format!("SELECT {} FROM", "x, ".repeat(3 * 1024 * 1024)));
     assert!(error.position().is_some());
+}
+
+#[test]
+fn ctes_that_stand_for_millions_of_tables() {
+    let doubled = |n: usize, last: &str| {
+        let ctes: Vec<String> =
+            (1..=n).map(|n| format!("c{n} AS (SELECT * FROM c{} x, c{} y)", n - 1, n - 1)).collect();
+        format!("WITH c0 AS (SELECT 1), {} {last}", ctes.join(", "))
+    };
+    for sql in [
+        doubled(30, "SELECT * FROM c30"),
+        format!("EXPLAIN {}", doubled(30, "SELECT * FROM c30")),
+        format!("SELECT * FROM ({}) z", doubled(30, "SELECT * FROM c30")),
+        format!("CREATE VIEW v AS {}", doubled(30, "SELECT * FROM \"c30\"")),
+    ] {
+        let error = fail(&sql).to_string();
+        assert!(error.starts_with("statement is too complex: more than 10000 tables"), "{error}");
+    }
+    read(&doubled(8, "SELECT * FROM c8"));
+    // Each of them once.
+    let chain: Vec<String> = (1..=400).map(|n| format!("c{n} AS (SELECT * FROM c{})", n - 1)).collect();
+    read(&format!("WITH c0 AS (SELECT 1), {} SELECT * FROM c400", chain.join(", ")));
 }
