@@ -269,7 +269,21 @@ fn a_home_that_cannot_be_one_is_refused() {
         .output()
         .unwrap();
     assert_eq!(ran.status.code(), Some(1));
-    assert!(String::from_utf8_lossy(&ran.stderr).starts_with("error: "));
+    let stderr = String::from_utf8_lossy(&ran.stderr);
+    assert!(stderr.starts_with(&format!("error: \"{file}\" is not a folder\n")), "{stderr}");
+}
+
+#[test]
+fn a_wrong_name_in_the_settings_file_is_told_with_the_file() {
+    let home = Home::new();
+    std::fs::create_dir(home.path().join("home")).unwrap();
+    let file = home.file("home/nectarine.toml", "memory_limt = \"1GB\"\n");
+    let stderr = home.run(&["-c", "select 1"]).error();
+    assert!(stderr.contains(&format!("unknown setting \"nectarine.memory_limt\" in \"{file}\"")), "{stderr}");
+    assert!(stderr.contains("did you mean \"nectarine.memory_limit\"?"), "{stderr}");
+    home.file("home/nectarine.toml", "reuse = \"perhaps\"\n");
+    let stderr = home.run(&["-c", "select 1"]).error();
+    assert!(stderr.contains(&format!("in \"{file}\"")), "{stderr}");
 }
 
 #[test]
@@ -306,6 +320,7 @@ fn the_demo_leaves_tables_of_others_alone() {
 }
 
 /// What stands on the demo's tables does not keep it from running again.
+
 #[test]
 fn the_demo_runs_below_views() {
     let home = Home::new();
