@@ -8,7 +8,7 @@
 //! A statement runs in its own task, so that Ctrl-C and the live line never wait for an operator. Dropping the task
 //! cancels the statement.
 
-use std::io::{BufRead, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -25,9 +25,11 @@ use crate::client::Client;
 use crate::failure::{Failure, Result, report_notice};
 use crate::input::{Item, Piece, Splitter};
 use crate::interrupt::Interrupt;
+use crate::lines::{Lines, StandardInput};
 use crate::live::{self, Live};
 use crate::output::Output;
 use crate::print::{self, Format, Sink, View};
+use crate::prompt::Keyboard;
 use crate::terminal::Terminal;
 use crate::units;
 use crate::variables::Variables;
@@ -62,7 +64,10 @@ pub(crate) struct Shell {
     has_markdown: bool,
     depth: usize,
     /// The scripts that are being read, the innermost last: what follows a `COPY .. FROM STDIN` in one is its data.
-    pub(crate) scripts: Vec<Box<dyn BufRead>>,
+    pub(crate) scripts: Vec<Lines>,
+    pub(crate) standard: StandardInput,
+    /// Where a person types statements, and data between them.
+    pub(crate) keyboard: Option<Keyboard>,
 }
 
 /// How an input ended.
@@ -116,6 +121,8 @@ impl Shell {
             scripts: vec![],
         }
     }
+            standard: StandardInput::default(),
+            keyboard: None,
 
     /// Runs all statements of a text.
     pub(crate) fn run_text(&mut self, text: &str) -> Flow {
@@ -140,7 +147,7 @@ impl Shell {
         match std::fs::File::open(path) {
             Ok(file) => {
                 self.depth += 1;
-                let flow = self.run_lines(Box::new(std::io::BufReader::new(file)), &name);
+                let flow = self.run_lines(Lines::file(file), &name);
                 self.depth -= 1;
                 flow
             }
@@ -150,10 +157,10 @@ impl Shell {
 
     /// Runs standard input as a script.
     pub(crate) fn run_stdin(&mut self) -> Flow {
-        self.run_lines(Box::new(std::io::stdin().lock()), "standard input")
+        self.run_lines(Lines::Standard, "standard input")
     }
 
-    fn run_lines(&mut self, lines: Box<dyn BufRead>, name: &str) -> Flow {
+    fn run_lines(&mut self, lines: Lines, name: &str) -> Flow {
         self.scripts.push(lines);
         let flow = self.run_script_lines(name);
         self.scripts.pop();
@@ -169,15 +176,13 @@ impl Shell {
         loop {
             line.clear();
             number += 1;
-            let read = match self.scripts.last_mut() {
-                Some(lines) => lines.read_until(b'\n', &mut line),
-                None => Ok(0),
-            };
-            match read {
+            match self.read_line(&mut line, &format!("cannot read '{name}'")) {
                 Ok(0) => return self.run_rest(flow, &mut splitter, Some(name)),
                 Ok(_) => {}
                 // A folder opens like a file and fails here.
-                Err(error) => return self.fail(&Failure::io(format!("cannot read '{name}'"), &error), None),
+                Err(failure) => return self.fail(&failure, None),
+                // There was no statement that could be cancelled.
+                Err(Failure::Cancelled) => return Flow::Interrupted,
             }
             // Some editors begin a file with a mark of its encoding.
             let bytes = if number == 1 { line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(&line) } else { &line };
@@ -222,6 +227,9 @@ impl Shell {
     fn run_item(&mut self, item: Item, splitter: &mut Splitter, script: Option<&str>) -> Flow {
         let (result, line) = match item {
             Item::Statement(Piece { text, line }) => (self.run_statement(&text).map(|()| Flow::Done), line),
+        if self.interactive {
+            self.terminal.restore_modes();
+        }
             Item::Command(Piece { text, line }) => (self.run_command(&text, splitter), line),
         };
         match result {

@@ -210,3 +210,100 @@ fn colours_appear_on_a_terminal_only_when_wanted() {
     assert!(run(&[]).contains("\x1b[1;31merror:"));
     assert!(!run(&[("NO_COLOR", "1")]).contains('\x1b'));
 }
+
+#[test]
+fn what_is_typed_ahead_runs_statement_by_statement() {
+    let home = Home::new();
+    let mut terminal = open(&home, &[]);
+    type_keys(&mut terminal, "select 11 as one;\nselect 22\nas two;\nselect 33 as three;\n");
+    for row in ["|  11 |", "|  22 |", "|    33 |"] {
+        terminal.exp_string(row).unwrap_or_else(|error| panic!("no {row}: {error}"));
+    }
+    terminal.exp_string("nectarine=> ").unwrap();
+    quit(terminal);
+}
+
+#[test]
+fn what_is_pasted_behind_a_copy_is_its_data() {
+    let home = Home::new();
+    let mut terminal = open(&home, &[]);
+    ask(&mut terminal, "create table t (n int, s text);");
+    let text = "copy t from stdin (delimiter E'\\t');\n1\tone\n2\ttwo\n\\.\nselect 'and ' || count(*) as x from t;";
+    // Key by key, and as a terminal tells of a paste.
+    type_keys(&mut terminal, &format!("{text}\n"));
+    terminal.exp_string("COPY 2").unwrap();
+    terminal.exp_string("| and 2 |").unwrap();
+    terminal.exp_string("nectarine=> ").unwrap();
+    type_keys(&mut terminal, &format!("\x1b[200~{text}\x1b[201~\n"));
+    terminal.exp_string("COPY 2").unwrap();
+    terminal.exp_string("| and 4 |").unwrap();
+    terminal.exp_string("nectarine=> ").unwrap();
+    quit(terminal);
+}
+
+#[test]
+fn ctrl_c_cancels_typed_data() {
+    let home = Home::new();
+    let mut terminal = open(&home, &[]);
+    ask(&mut terminal, "create table t (n int);");
+    terminal.send_line("copy t from stdin;").unwrap();
+    terminal.exp_string("Type the rows").unwrap();
+    for row in ["1", "2"] {
+        terminal.exp_string(">> ").unwrap();
+        terminal.send_line(row).unwrap();
+    }
+    terminal.exp_string(">> ").unwrap();
+    terminal.send_control('c').unwrap();
+    terminal.exp_string("error: statement cancelled").unwrap();
+    terminal.exp_string("nectarine=> ").unwrap();
+    let answer = ask(&mut terminal, "select 'rows: ' || count(*) as x from t;");
+    assert!(answer.contains("rows: 0"), "{answer}");
+    // Ctrl-D ends it as the mark does.
+    terminal.send_line("copy t from stdin;").unwrap();
+    terminal.exp_string(">> ").unwrap();
+    terminal.send_line("3").unwrap();
+    terminal.exp_string(">> ").unwrap();
+    terminal.send_control('d').unwrap();
+    terminal.exp_string("COPY 1").unwrap();
+    terminal.exp_string("nectarine=> ").unwrap();
+    quit(terminal);
+}
+
+#[test]
+fn ctrl_c_cancels_data_of_a_command_at_once() {
+    let home = Home::new();
+    home.run(&["-c", "create table t (n int)"]).rows();
+    for arguments in [&["-c", "copy t from stdin"][..], &["-f", "-"]] {
+        let mut command = home.command();
+        command.args(arguments).env("TERM", "xterm").env("NO_COLOR", "1");
+        let options = Options::new().timeout_ms(Some(30_000)).strip_ansi_escape_codes(true);
+        let mut terminal = spawn_with_options(command, options).expect("a terminal");
+        if arguments[0] == "-c" {
+            terminal.exp_string("Type the rows").unwrap();
+            terminal.send_line("1").unwrap();
+        } else {
+            terminal.send_line("select 'it ' || 'reads' as x;").unwrap();
+            terminal.exp_string("it reads").unwrap();
+        }
+        std::thread::sleep(std::time::Duration::from_millis(500));
+        terminal.send_control('c').unwrap();
+        terminal.exp_eof().unwrap();
+        let status = terminal.process.wait().unwrap();
+        assert!(format!("{status:?}").contains("130"), "{status:?}");
+    }
+    assert_eq!(home.run(&["--format", "csv", "--no-header", "-c", "select count(*) from t"]).rows(), "0\n");
+}
+
+#[test]
+fn ctrl_c_works_whatever_programs_do_to_the_terminal() {
+    let home = Home::new();
+    let mut terminal = open(&home, &[]);
+    // What is left when a pager of \o and the line editor have put back each other's modes.
+    ask(&mut terminal, "\\! stty -isig -icanon -echo");
+    terminal.send_line("select count(*) from generate_series(1, 100000000000);").unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(1500));
+    terminal.send_control('c').unwrap();
+    terminal.exp_string("statement cancelled").unwrap();
+    terminal.exp_string("nectarine=> ").unwrap();
+    quit(terminal);
+}
