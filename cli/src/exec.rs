@@ -92,6 +92,8 @@ pub(crate) struct Summary {
     pub(crate) elapsed: Duration,
     /// What was reused.
     pub(crate) receipt: Receipt,
+    /// Whether all rows came; not so when the reader left before.
+    pub(crate) whole: bool,
 }
 
 impl Shell {
@@ -119,10 +121,10 @@ impl Shell {
             has_markdown: false,
             depth: 0,
             scripts: vec![],
-        }
-    }
             standard: StandardInput::default(),
             keyboard: None,
+        }
+    }
 
     /// Runs all statements of a text.
     pub(crate) fn run_text(&mut self, text: &str) -> Flow {
@@ -179,10 +181,10 @@ impl Shell {
             match self.read_line(&mut line, &format!("cannot read '{name}'")) {
                 Ok(0) => return self.run_rest(flow, &mut splitter, Some(name)),
                 Ok(_) => {}
-                // A folder opens like a file and fails here.
-                Err(failure) => return self.fail(&failure, None),
                 // There was no statement that could be cancelled.
                 Err(Failure::Cancelled) => return Flow::Interrupted,
+                // A folder opens like a file and fails here.
+                Err(failure) => return self.fail(&failure, None),
             }
             // Some editors begin a file with a mark of its encoding.
             let bytes = if number == 1 { line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(&line) } else { &line };
@@ -225,11 +227,11 @@ impl Shell {
     }
 
     fn run_item(&mut self, item: Item, splitter: &mut Splitter, script: Option<&str>) -> Flow {
-        let (result, line) = match item {
-            Item::Statement(Piece { text, line }) => (self.run_statement(&text).map(|()| Flow::Done), line),
         if self.interactive {
             self.terminal.restore_modes();
         }
+        let (result, line) = match item {
+            Item::Statement(Piece { text, line }) => (self.run_statement(&text).map(|()| Flow::Done), line),
             Item::Command(Piece { text, line }) => (self.run_command(&text, splitter), line),
         };
         match result {
@@ -256,9 +258,7 @@ impl Shell {
         let sql = self.variables.interpolate(text);
         self.last = Some(sql.clone());
         let summary = self.print_answer(&sql, &self.view_for_answer(), None)?;
-        if let Some(summary) = summary {
-            self.tell(&summary);
-        }
+        self.tell(&summary);
         Ok(())
     }
 
@@ -301,6 +301,7 @@ impl Shell {
             Some(tag) if tag.is_empty() => return,
             // Without a terminal a tag is still what psql would print; the time would only be noise.
             Some(tag) if told || self.view.format == Format::Table => tag.clone(),
+            None if told && !summary.whole => format!("{} until the pager was left", units::rows(summary.rows)),
             None if told => units::rows(summary.rows),
             _ => return,
         };
@@ -309,23 +310,30 @@ impl Shell {
         self.terminal.say(&format!("{what}{time}{reused}"));
     }
 
-    /// Runs a statement and prints its rows; `None` when the reader left before the end.
-    pub(crate) fn print_answer(&mut self, sql: &str, view: &View, title: Option<&str>) -> Result<Option<Summary>> {
+    /// Runs a statement and prints its rows.
+    pub(crate) fn print_answer(&mut self, sql: &str, view: &View, title: Option<&str>) -> Result<Summary> {
         // What a COPY reads from standard input is there before it begins; gone when it has ended.
         let input = match nectarine_engine::reads_standard_input(sql) {
             true => Some(self.standard_input()?),
             false => None,
         };
         let running = Running::start(self, sql, input.as_ref().map(|file| file.path().to_owned()));
+        let mut summary =
+            Summary { rows: 0, tag: None, elapsed: Duration::ZERO, receipt: Receipt::default(), whole: false };
+        let started = running.started;
         let runtime = self.runtime.clone();
-        let printed = runtime.block_on(self.print_running(running, sql, view, title));
+        let printed = runtime.block_on(self.print_running(running, sql, view, title, &mut summary));
+        if printed.is_err() {
+            summary.elapsed = started.elapsed();
+        }
         let paged = self.output.is_paged();
         let finished = self.output.finish().map_err(Failure::from);
-        match printed.and_then(|summary| finished.map(|()| summary)) {
-            Ok(summary) => Ok(Some(summary)),
+        match (printed, finished) {
             // Leaving the pager early is an ordinary way to end reading.
-            Err(Failure::Closed) if paged => Ok(None),
-            Err(failure) => Err(failure),
+            (Ok(()) | Err(Failure::Closed), Ok(()) | Err(Failure::Closed)) if paged => Ok(summary),
+            // A pager that could not run says so itself.
+            (Err(Failure::Closed), Err(failure)) | (Err(failure), _) | (Ok(()), Err(failure)) => Err(failure),
+            (Ok(()), Ok(())) => Ok(summary),
         }
     }
 
@@ -335,10 +343,10 @@ impl Shell {
         sql: &str,
         view: &View,
         title: Option<&str>,
-    ) -> Result<Summary> {
+        summary: &mut Summary,
+    ) -> Result<()> {
         let mut live = Live::new(self.terminal.draws().then_some(self.terminal));
         let mut sink: Option<Box<dyn Sink>> = None;
-        let mut summary = Summary { rows: 0, tag: None, elapsed: Duration::ZERO, receipt: Receipt::default() };
         let mut written = None;
         let mut has_bytes = false;
         loop {
@@ -381,6 +389,7 @@ impl Shell {
             }
         }
         live.hide();
+        summary.whole = true;
         summary.elapsed = running.started.elapsed();
         if let Some(tag) = written {
             summary.tag = Some(format!("{tag} {}", summary.rows));
@@ -396,7 +405,7 @@ impl Shell {
             sink.finish(&mut self.output)?;
             self.output.flush()?;
         }
-        Ok(summary)
+        Ok(())
     }
 }
 

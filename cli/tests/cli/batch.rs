@@ -287,6 +287,32 @@ fn a_wrong_name_in_the_settings_file_is_told_with_the_file() {
 }
 
 #[test]
+#[cfg(target_os = "linux")]
+fn a_full_disk_is_told_once() {
+    let home = Home::new();
+    let expected = "error: cannot write the result: no space left on device\n";
+    for format in ["table", "csv", "json"] {
+        let mut command = home.command();
+        command.args(["--format", format, "-c", "select 1 as a"]);
+        command.stdout(std::fs::File::options().write(true).open("/dev/full").unwrap());
+        let ran = command.output().unwrap();
+        assert_eq!((ran.status.code(), String::from_utf8_lossy(&ran.stderr).as_ref()), (Some(1), expected), "{format}");
+    }
+    // The same for a file, and what comes later goes where it should.
+    let ran =
+        home.run_with(&["--format", "csv", "--keep-going"], "\\o /dev/full\nselect 1 as a;\n\\o\nselect 2 as a;\n");
+    assert_eq!((ran.stdout.as_str(), ran.stderr.matches("no space left").count()), ("a\n2\n", 1), "{}", ran.stderr);
+}
+
+#[test]
+#[cfg(unix)]
+fn a_program_that_leaves_early_does_not_keep_the_rows() {
+    let script = "select * from generate_series(1, 200000) \\g | head -n 1 > /dev/null\nselect 'after' as x;\n";
+    let ran = Home::new().run_with(&["--format", "csv", "--no-header"], script);
+    assert_eq!(ran.rows(), "after\n");
+}
+
+#[test]
 fn large_and_deep_statements_are_no_trouble() {
     let home = Home::new();
     let wide = format!("select length('{}') as n;", "x".repeat(10 << 20));
@@ -303,6 +329,9 @@ fn the_demo_runs_again_and_again() {
     assert!(first.contains("4200") && first.contains("4572"), "{first}");
     let second = home.run(&["demo", "--clicks-per-day", "300"]).rows();
     assert!(second.contains("4200") && second.contains("4572") && second.contains("earlier run"), "{second}");
+    // What is said of the last query is what happened.
+    assert!(first.contains("only the new one was read") && !first.contains("nothing was read"), "{first}");
+    assert!(second.contains("nothing was read") && !second.contains("only the new one"), "{second}");
     assert_eq!(
         home.run(&["--format", "csv", "--no-header", "-c", "select count(*) from demo.clicks"]).rows(),
         "4572\n"

@@ -307,3 +307,58 @@ fn ctrl_c_works_whatever_programs_do_to_the_terminal() {
     terminal.exp_string("nectarine=> ").unwrap();
     quit(terminal);
 }
+
+#[test]
+fn rows_are_printed_if_the_pager_cannot_run() {
+    let home = Home::new();
+    let mut terminal = open(&home, &[("PAGER", "/nonexistent/pager")]);
+    let answer = ask(&mut terminal, "select * from generate_series(1, 500);");
+    assert!(answer.contains("|   500 |") && answer.contains("500 rows, "), "{answer}");
+    assert!(answer.contains("the pager '/nonexistent/pager' cannot be run"), "{answer}");
+    let answer = ask(&mut terminal, "select * from generate_series(1, 500);");
+    assert!(answer.contains("|   500 |") && !answer.contains("cannot be run"), "told once: {answer}");
+    quit(terminal);
+    // One that only its shell knows not to be there.
+    let mut terminal = open(&home, &[("PAGER", "\"/nonexistent/pager\"")]);
+    let answer = ask(&mut terminal, "select * from generate_series(1, 500);");
+    assert!(answer.contains("error: ") && answer.contains("cannot be run"), "{answer}");
+    quit(terminal);
+}
+
+#[test]
+fn leaving_the_pager_is_told_with_rows_and_time() {
+    let home = Home::new();
+    let mut terminal = open(&home, &[("PAGER", "head -n 3 > /dev/null")]);
+    terminal.send_line("select * from generate_series(1, 5000000);").unwrap();
+    terminal.exp_regex("[0-9]+ rows until the pager was left, [0-9.]+ m?s").unwrap();
+    terminal.exp_string("nectarine=> ").unwrap();
+    // Whoever has seen all there was has left nothing.
+    let answer = ask(&mut terminal, "select * from generate_series(1, 300);");
+    assert!(answer.contains("300 rows, "), "{answer}");
+    quit(terminal);
+}
+
+#[test]
+fn watching_and_the_demo_need_no_pager() {
+    let home = Home::new();
+    let pager = "sed 's/^/paged: /'";
+    let mut terminal = open(&home, &[("PAGER", pager)]);
+    terminal.send_line("select * from generate_series(1, 100) \\watch 0.2").unwrap();
+    for _ in 0..2 {
+        let text = terminal.exp_string("|   100 |").unwrap();
+        assert!(!text.contains("paged: "), "{text}");
+    }
+    terminal.send_control('c').unwrap();
+    terminal.exp_string("nectarine=> ").unwrap();
+    let answer = ask(&mut terminal, "select * from generate_series(1, 100);");
+    assert!(answer.contains("paged: "), "only while watching: {answer}");
+    quit(terminal);
+
+    let mut command = home.command();
+    command.args(["demo", "--clicks-per-day", "300"]).env("TERM", "xterm").env("PAGER", pager);
+    command.env("COLUMNS", "80").env("LINES", "6");
+    let options = Options::new().timeout_ms(Some(60_000)).strip_ansi_escape_codes(true);
+    let mut terminal = spawn_with_options(command, options).expect("a terminal");
+    let text = terminal.exp_eof().unwrap();
+    assert!(text.contains("Try next") && !text.contains("paged: "), "{text}");
+}
