@@ -21,6 +21,7 @@ use crate::print::Expanded;
 use crate::units;
 use arguments::split;
 
+pub(crate) use help::STATEMENTS;
 pub(crate) use options::OPTIONS;
 
 /// Largest edit distance of a name that is suggested.

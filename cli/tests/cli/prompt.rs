@@ -137,7 +137,8 @@ fn tab_completes_keywords_tables_columns_and_files() {
     terminal.send_line("").unwrap();
     terminal.exp_string("Ada Lovelace").unwrap();
     terminal.exp_string("nectarine=> ").unwrap();
-    type_keys(&mut terminal, "sele\t sum(n) as total from 'numb\t';");
+    // The quote of the only file is closed.
+    type_keys(&mut terminal, "sele\t sum(n) as total from 'numb\t;");
     terminal.send_line("").unwrap();
     terminal.exp_string("|    33 |").unwrap();
     terminal.exp_string("nectarine=> ").unwrap();
@@ -361,4 +362,24 @@ fn watching_and_the_demo_need_no_pager() {
     let mut terminal = spawn_with_options(command, options).expect("a terminal");
     let text = terminal.exp_eof().unwrap();
     assert!(text.contains("Try next") && !text.contains("paged: "), "{text}");
+}
+
+#[test]
+fn tab_never_corrupts_the_line() {
+    let home = Home::new();
+    home.file("my file.sql", "select 'from ' || 'a file' as x;\n");
+    let mut terminal = open(&home, &[]);
+    ask(&mut terminal, "create schema demo; create table demo.clicks as select 42 as n;");
+    for keys in ["select n + 1 as x from cl\t", "select n + 1 as x from \"dem\t\t", "select n + 1 as x from demo.\t\t"]
+    {
+        type_keys(&mut terminal, keys);
+        terminal.send_line(";").unwrap();
+        terminal.exp_string("| 43 |").unwrap_or_else(|error| panic!("{keys:?}: {error}"));
+        terminal.exp_string("nectarine=> ").unwrap();
+    }
+    type_keys(&mut terminal, "\\i my\t");
+    terminal.send_line("").unwrap();
+    terminal.exp_string("| from a file |").unwrap();
+    terminal.exp_string("nectarine=> ").unwrap();
+    quit(terminal);
 }
