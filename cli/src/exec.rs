@@ -257,7 +257,8 @@ impl Shell {
     pub(crate) fn run_statement(&mut self, text: &str) -> Result<()> {
         let sql = self.variables.interpolate(text);
         self.last = Some(sql.clone());
-        let summary = self.print_answer(&sql, &self.view_for_answer(), None)?;
+        let printed = self.print_answer(&sql, &self.view_for_answer(), None);
+        let summary = printed.map_err(|failure| self.variables.explain(failure))?;
         self.tell(&summary);
         Ok(())
     }
@@ -265,6 +266,20 @@ impl Shell {
     /// Prints the rows of a query of our own, without a summary.
     pub(crate) fn show(&mut self, sql: &str, title: Option<&str>) -> Result<()> {
         self.print_answer(sql, &self.view.clone(), title).map(drop)
+    }
+
+    /// Prints rows that are there, without a summary.
+    pub(crate) fn show_rows(&mut self, batches: &[RecordBatch], title: Option<&str>) -> Result<()> {
+        let Some(first) = batches.first() else { return Ok(()) };
+        self.part_tables(self.view.format)?;
+        let mut sink = print::sink(&self.view, first.schema(), title);
+        let output = &mut self.output;
+        let printed = batches.iter().try_for_each(|batch| sink.batch(batch, output)).and_then(|()| sink.finish(output));
+        let paged = self.output.is_paged();
+        match printed.and(self.output.finish().map_err(Failure::from)) {
+            Err(Failure::Closed) if paged => Ok(()),
+            other => other,
+        }
     }
 
     /// The rows of a small query of our own.
@@ -337,6 +352,14 @@ impl Shell {
         }
     }
 
+    /// Keeps the next table apart from the last one.
+    fn part_tables(&mut self, format: Format) -> Result<()> {
+        if format == Format::Markdown && std::mem::replace(&mut self.has_markdown, true) {
+            writeln!(self.output)?;
+        }
+        Ok(())
+    }
+
     async fn print_running(
         &mut self,
         mut running: Running,
@@ -359,10 +382,7 @@ impl Shell {
                     notices.iter().for_each(|notice| report_notice(&self.terminal, notice));
                     match kind {
                         AnswerKind::Rows => {
-                            let is_markdown = view.format == Format::Markdown;
-                            if is_markdown && std::mem::replace(&mut self.has_markdown, true) {
-                                writeln!(self.output)?;
-                            }
+                            self.part_tables(view.format)?;
                             sink = Some(print::sink(view, schema, title));
                         }
                         AnswerKind::Command { tag } => summary.tag = Some(tag),

@@ -225,8 +225,16 @@ fn tables_are_listed_and_described() {
         let shown = home.run(&["-c", command]).rows();
         assert!(shown.contains(expected), "{command}: {shown}");
     }
-    let stderr = home.run(&["-c", "\\d onw"]).error();
-    assert!(stderr.contains("hint: did you mean 'own'?"), "{stderr}");
+    // Only where a column must have a value is there something to say about it.
+    assert!(home.run(&["-c", "\\d own"]).rows().contains("nullable"));
+    assert!(!home.run(&["-c", "\\d ext"]).rows().contains("nullable"));
+    // Sizes are for people.
+    assert!(listed.contains("│ size ") && listed.contains("│ 12 B "), "{listed}");
+    home.run(&["-c", "create schema lab; create table lab.trials (n int)"]).rows();
+    for (name, near) in [("onw", "own"), ("lab.trails", "lab.trials"), ("public.trials", "lab.trials")] {
+        let stderr = home.run(&["-c", &format!("\\d {name}")]).error();
+        assert!(stderr.contains(&format!("hint: did you mean '{near}'?")), "{stderr}");
+    }
 }
 
 #[test]
@@ -313,6 +321,31 @@ fn a_program_that_leaves_early_does_not_keep_the_rows() {
 }
 
 #[test]
+fn words_that_are_wrong_are_answered_with_those_that_are_right() {
+    let home = Home::new();
+    for (text, expected) in [
+        ("\\pset pager bogus", "choose one of on, off, always"),
+        ("\\x bogus", "choose one of on, off, auto"),
+        ("select :nothing", "hint: there is no variable 'nothing': \\set nothing VALUE makes one"),
+        ("select 1 where 'a' = :'nothing'", "hint: there is no variable 'nothing'"),
+        ("\\h verfy", "did you mean 'VERIFY'?"),
+    ] {
+        let stderr = home.run(&["-c", text]).error();
+        assert!(stderr.contains(expected), "{text}: {stderr}");
+    }
+    for (text, expected) in [
+        ("\\h copy", "STDIN"),
+        ("\\h copy", "HEADER [true | false]"),
+        ("\\h purge", "PURGE DERIVED FROM"),
+        ("\\h explain reuse", "EXPLAIN REUSE query"),
+        ("\\h explain", "EXPLAIN PROVENANCE"),
+    ] {
+        let shown = home.run(&["-c", text]).rows();
+        assert!(shown.contains(expected), "{text}: {shown}");
+    }
+}
+
+#[test]
 fn large_and_deep_statements_are_no_trouble() {
     let home = Home::new();
     let wide = format!("select length('{}') as n;", "x".repeat(10 << 20));
@@ -349,7 +382,6 @@ fn the_demo_leaves_tables_of_others_alone() {
 }
 
 /// What stands on the demo's tables does not keep it from running again.
-
 #[test]
 fn the_demo_runs_below_views() {
     let home = Home::new();

@@ -365,6 +365,21 @@ fn watching_and_the_demo_need_no_pager() {
 }
 
 #[test]
+fn the_excerpt_of_a_long_line_fits_the_window() {
+    let home = Home::new();
+    let mut command = home.command();
+    let sql = format!("select {}, nothing, {}", "1, 2, 3, 4, 5".repeat(5), "6, 7, 8, 9".repeat(9));
+    command.args(["-c", &sql]).env("TERM", "xterm").env("NO_COLOR", "1").env("COLUMNS", "40").env("LINES", "20");
+    let options = Options::new().timeout_ms(Some(30_000)).strip_ansi_escape_codes(true);
+    let mut terminal = spawn_with_options(command, options).expect("a terminal");
+    let text = terminal.exp_eof().unwrap();
+    let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
+    let at = lines.iter().position(|line| line.starts_with("LINE 1: ...")).unwrap_or_else(|| panic!("{text}"));
+    assert!(lines[at].len() < 40 && lines[at].ends_with("..."), "{text}");
+    assert_eq!(lines[at].find("nothing"), lines[at + 1].find('^'), "{text}");
+}
+
+#[test]
 fn tab_never_corrupts_the_line() {
     let home = Home::new();
     home.file("my file.sql", "select 'from ' || 'a file' as x;\n");
