@@ -8,6 +8,7 @@ mod describe;
 mod help;
 mod options;
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -15,11 +16,12 @@ use crate::client::Client;
 use crate::exec::{Flow, Shell};
 use crate::failure::{Failure, Result};
 use crate::input::Splitter;
-use crate::output::{Target, shell};
+use crate::output::{Paging, Target, shell};
 use crate::print::Expanded;
 use crate::units;
 use arguments::split;
 
+pub(crate) use help::STATEMENTS;
 pub(crate) use options::OPTIONS;
 
 /// Largest edit distance of a name that is suggested.
@@ -183,10 +185,18 @@ impl Shell {
         }
         let result = match to {
             None => self.run_statement(&sql),
-            Some(to) => Target::open(Some(to)).and_then(|target| self.output.swap(target)).and_then(|kept| {
+            Some(to) => Target::open(Some(to)).and_then(|target| {
+                // What waits for where rows go otherwise is older.
+                self.output.flush()?;
+                let kept = self.output.swap(target);
                 let result = self.run_statement(&sql);
-                self.output.swap(kept)?.close()?;
-                result
+                let closed = self.output.swap(kept).close();
+                self.terminal.restore_modes();
+                match result.and(closed.map_err(Failure::from)) {
+                    // A program may have seen enough.
+                    Err(Failure::Closed) => Ok(()),
+                    other => other,
+                }
             }),
         };
         self.view.expanded = kept;
@@ -199,10 +209,18 @@ impl Shell {
         let number = seconds.parse::<f64>().ok().filter(|number| *number >= 0.01).ok_or_else(wrong)?;
         let pause = Duration::try_from_secs_f64(number).map_err(|_| wrong())?;
         let sql = self.statement(pending)?;
+        // Nobody wants to leave a pager every two seconds.
+        let kept = std::mem::replace(&mut self.output.paging, Paging::Off);
+        let watched = self.watch_statement(&sql, pause);
+        self.output.paging = kept;
+        watched
+    }
+
+    fn watch_statement(&mut self, sql: &str, pause: Duration) -> Result<Flow> {
         loop {
             let now = chrono::Local::now().format("%Y-%m-%d %H:%M:%S");
             self.terminal.say(&format!("{now} (every {})", units::duration(pause)));
-            match self.run_statement(&sql) {
+            match self.run_statement(sql) {
                 Ok(()) => {}
                 Err(Failure::Cancelled) => return Ok(Flow::Done),
                 Err(failure) => return Err(failure),
@@ -280,7 +298,6 @@ impl Shell {
     }
 
     pub(crate) fn print_line(&mut self, line: &str) -> Result<()> {
-        use std::io::Write;
         writeln!(self.output, "{line}")?;
         self.output.flush()?;
         Ok(())

@@ -10,11 +10,13 @@ use std::path::Path;
 use std::time::Instant;
 
 use arrow::util::display::array_value_to_string;
+use nectarine_engine::{Receipt, Reused};
 
 use crate::args::DemoArgs;
 use crate::exec::{Flow, Shell, reused};
 use crate::failure::{Failure, Result};
 use crate::lexer::State;
+use crate::output::Paging;
 use crate::print::{Format, View};
 use crate::prompt::highlight;
 use crate::terminal::Paint;
@@ -74,6 +76,8 @@ pub(crate) fn run(shell: &mut Shell, args: &DemoArgs) -> anyhow::Result<Flow> {
 }
 
 fn tour(shell: &mut Shell, args: &DemoArgs) -> Result<()> {
+    // A tour goes on by itself.
+    shell.output.paging = Paging::Off;
     let home = shell.client.local()?.1.to_owned();
     let folder = home.join("demo");
     let log = ClickLog::new(folder.clone(), args.clicks_per_day);
@@ -118,8 +122,17 @@ fn tour(shell: &mut Shell, args: &DemoArgs) -> Result<()> {
     let count = "SELECT count(*) AS clicks, count(DISTINCT user_id) AS users, max(ts) AS last FROM demo.clicks";
     sql(shell, count)?;
     answer(shell, count)?;
-    say(shell, &format!("\"{title}\" The old days are known; only the new one is read."))?;
-    answer(shell, query)?;
+    say(shell, &format!("\"{title}\" once more."))?;
+    let receipt = answer(shell, query)?;
+    say(
+        shell,
+        match receipt.reused {
+            // The file of the new day is the same in each run, and so are its results.
+            Reused::Exact => "An earlier run has seen the same days: nothing was read.",
+            Reused::Partial => "The old days are known; only the new one was read.",
+            Reused::None => "Nothing was reused.",
+        },
+    )?;
 
     heading(shell, "Try next")?;
     next_steps(shell, &home)
@@ -200,15 +213,15 @@ fn sql(shell: &mut Shell, text: &str) -> Result<()> {
     shell.print_line(&indented.join("\n"))
 }
 
-fn answer(shell: &mut Shell, query: &str) -> Result<()> {
+/// Prints the rows, how long they took, and what was reused.
+fn answer(shell: &mut Shell, query: &str) -> Result<Receipt> {
     let view = View { footer: false, ..View::new(Format::Table, true) };
-    if let Some(summary) = shell.print_answer(query, &view, None)? {
-        let (rows, elapsed) = (units::rows(summary.rows), units::duration(summary.elapsed));
-        let line = format!("{rows}, {elapsed}{}", reused(&summary.receipt));
-        let shown = painted(shell, Paint::Faint, &line);
-        shell.print_line(&shown)?;
-    }
-    Ok(())
+    let summary = shell.print_answer(query, &view, None)?;
+    let (rows, elapsed) = (units::rows(summary.rows), units::duration(summary.elapsed));
+    let line = format!("{rows}, {elapsed}{}", reused(&summary.receipt));
+    let shown = painted(shell, Paint::Faint, &line);
+    shell.print_line(&shown)?;
+    Ok(summary.receipt)
 }
 
 fn run_quietly(shell: &mut Shell, statement: &str) -> Result<()> {

@@ -8,7 +8,7 @@
 //! A statement runs in its own task, so that Ctrl-C and the live line never wait for an operator. Dropping the task
 //! cancels the statement.
 
-use std::io::{BufRead, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -25,9 +25,11 @@ use crate::client::Client;
 use crate::failure::{Failure, Result, report_notice};
 use crate::input::{Item, Piece, Splitter};
 use crate::interrupt::Interrupt;
+use crate::lines::{Lines, StandardInput};
 use crate::live::{self, Live};
 use crate::output::Output;
 use crate::print::{self, Format, Sink, View};
+use crate::prompt::Keyboard;
 use crate::terminal::Terminal;
 use crate::units;
 use crate::variables::Variables;
@@ -62,7 +64,10 @@ pub(crate) struct Shell {
     has_markdown: bool,
     depth: usize,
     /// The scripts that are being read, the innermost last: what follows a `COPY .. FROM STDIN` in one is its data.
-    pub(crate) scripts: Vec<Box<dyn BufRead>>,
+    pub(crate) scripts: Vec<Lines>,
+    pub(crate) standard: StandardInput,
+    /// Where a person types statements, and data between them.
+    pub(crate) keyboard: Option<Keyboard>,
 }
 
 /// How an input ended.
@@ -87,6 +92,8 @@ pub(crate) struct Summary {
     pub(crate) elapsed: Duration,
     /// What was reused.
     pub(crate) receipt: Receipt,
+    /// Whether all rows came; not so when the reader left before.
+    pub(crate) whole: bool,
 }
 
 impl Shell {
@@ -114,6 +121,8 @@ impl Shell {
             has_markdown: false,
             depth: 0,
             scripts: vec![],
+            standard: StandardInput::default(),
+            keyboard: None,
         }
     }
 
@@ -140,7 +149,7 @@ impl Shell {
         match std::fs::File::open(path) {
             Ok(file) => {
                 self.depth += 1;
-                let flow = self.run_lines(Box::new(std::io::BufReader::new(file)), &name);
+                let flow = self.run_lines(Lines::file(file), &name);
                 self.depth -= 1;
                 flow
             }
@@ -150,10 +159,10 @@ impl Shell {
 
     /// Runs standard input as a script.
     pub(crate) fn run_stdin(&mut self) -> Flow {
-        self.run_lines(Box::new(std::io::stdin().lock()), "standard input")
+        self.run_lines(Lines::Standard, "standard input")
     }
 
-    fn run_lines(&mut self, lines: Box<dyn BufRead>, name: &str) -> Flow {
+    fn run_lines(&mut self, lines: Lines, name: &str) -> Flow {
         self.scripts.push(lines);
         let flow = self.run_script_lines(name);
         self.scripts.pop();
@@ -169,15 +178,13 @@ impl Shell {
         loop {
             line.clear();
             number += 1;
-            let read = match self.scripts.last_mut() {
-                Some(lines) => lines.read_until(b'\n', &mut line),
-                None => Ok(0),
-            };
-            match read {
+            match self.read_line(&mut line, &format!("cannot read '{name}'")) {
                 Ok(0) => return self.run_rest(flow, &mut splitter, Some(name)),
                 Ok(_) => {}
+                // There was no statement that could be cancelled.
+                Err(Failure::Cancelled) => return Flow::Interrupted,
                 // A folder opens like a file and fails here.
-                Err(error) => return self.fail(&Failure::io(format!("cannot read '{name}'"), &error), None),
+                Err(failure) => return self.fail(&failure, None),
             }
             // Some editors begin a file with a mark of its encoding.
             let bytes = if number == 1 { line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(&line) } else { &line };
@@ -220,6 +227,9 @@ impl Shell {
     }
 
     fn run_item(&mut self, item: Item, splitter: &mut Splitter, script: Option<&str>) -> Flow {
+        if self.interactive {
+            self.terminal.restore_modes();
+        }
         let (result, line) = match item {
             Item::Statement(Piece { text, line }) => (self.run_statement(&text).map(|()| Flow::Done), line),
             Item::Command(Piece { text, line }) => (self.run_command(&text, splitter), line),
@@ -247,16 +257,29 @@ impl Shell {
     pub(crate) fn run_statement(&mut self, text: &str) -> Result<()> {
         let sql = self.variables.interpolate(text);
         self.last = Some(sql.clone());
-        let summary = self.print_answer(&sql, &self.view_for_answer(), None)?;
-        if let Some(summary) = summary {
-            self.tell(&summary);
-        }
+        let printed = self.print_answer(&sql, &self.view_for_answer(), None);
+        let summary = printed.map_err(|failure| self.variables.explain(failure))?;
+        self.tell(&summary);
         Ok(())
     }
 
     /// Prints the rows of a query of our own, without a summary.
     pub(crate) fn show(&mut self, sql: &str, title: Option<&str>) -> Result<()> {
         self.print_answer(sql, &self.view.clone(), title).map(drop)
+    }
+
+    /// Prints rows that are there, without a summary.
+    pub(crate) fn show_rows(&mut self, batches: &[RecordBatch], title: Option<&str>) -> Result<()> {
+        let Some(first) = batches.first() else { return Ok(()) };
+        self.part_tables(self.view.format)?;
+        let mut sink = print::sink(&self.view, first.schema(), title);
+        let output = &mut self.output;
+        let printed = batches.iter().try_for_each(|batch| sink.batch(batch, output)).and_then(|()| sink.finish(output));
+        let paged = self.output.is_paged();
+        match printed.and(self.output.finish().map_err(Failure::from)) {
+            Err(Failure::Closed) if paged => Ok(()),
+            other => other,
+        }
     }
 
     /// The rows of a small query of our own.
@@ -293,6 +316,7 @@ impl Shell {
             Some(tag) if tag.is_empty() => return,
             // Without a terminal a tag is still what psql would print; the time would only be noise.
             Some(tag) if told || self.view.format == Format::Table => tag.clone(),
+            None if told && !summary.whole => format!("{} until the pager was left", units::rows(summary.rows)),
             None if told => units::rows(summary.rows),
             _ => return,
         };
@@ -301,24 +325,39 @@ impl Shell {
         self.terminal.say(&format!("{what}{time}{reused}"));
     }
 
-    /// Runs a statement and prints its rows; `None` when the reader left before the end.
-    pub(crate) fn print_answer(&mut self, sql: &str, view: &View, title: Option<&str>) -> Result<Option<Summary>> {
+    /// Runs a statement and prints its rows.
+    pub(crate) fn print_answer(&mut self, sql: &str, view: &View, title: Option<&str>) -> Result<Summary> {
         // What a COPY reads from standard input is there before it begins; gone when it has ended.
         let input = match nectarine_engine::reads_standard_input(sql) {
             true => Some(self.standard_input()?),
             false => None,
         };
         let running = Running::start(self, sql, input.as_ref().map(|file| file.path().to_owned()));
+        let mut summary =
+            Summary { rows: 0, tag: None, elapsed: Duration::ZERO, receipt: Receipt::default(), whole: false };
+        let started = running.started;
         let runtime = self.runtime.clone();
-        let printed = runtime.block_on(self.print_running(running, sql, view, title));
+        let printed = runtime.block_on(self.print_running(running, sql, view, title, &mut summary));
+        if printed.is_err() {
+            summary.elapsed = started.elapsed();
+        }
         let paged = self.output.is_paged();
         let finished = self.output.finish().map_err(Failure::from);
-        match printed.and_then(|summary| finished.map(|()| summary)) {
-            Ok(summary) => Ok(Some(summary)),
+        match (printed, finished) {
             // Leaving the pager early is an ordinary way to end reading.
-            Err(Failure::Closed) if paged => Ok(None),
-            Err(failure) => Err(failure),
+            (Ok(()) | Err(Failure::Closed), Ok(()) | Err(Failure::Closed)) if paged => Ok(summary),
+            // A pager that could not run says so itself.
+            (Err(Failure::Closed), Err(failure)) | (Err(failure), _) | (Ok(()), Err(failure)) => Err(failure),
+            (Ok(()), Ok(())) => Ok(summary),
         }
+    }
+
+    /// Keeps the next table apart from the last one.
+    fn part_tables(&mut self, format: Format) -> Result<()> {
+        if format == Format::Markdown && std::mem::replace(&mut self.has_markdown, true) {
+            writeln!(self.output)?;
+        }
+        Ok(())
     }
 
     async fn print_running(
@@ -327,10 +366,10 @@ impl Shell {
         sql: &str,
         view: &View,
         title: Option<&str>,
-    ) -> Result<Summary> {
+        summary: &mut Summary,
+    ) -> Result<()> {
         let mut live = Live::new(self.terminal.draws().then_some(self.terminal));
         let mut sink: Option<Box<dyn Sink>> = None;
-        let mut summary = Summary { rows: 0, tag: None, elapsed: Duration::ZERO, receipt: Receipt::default() };
         let mut written = None;
         let mut has_bytes = false;
         loop {
@@ -343,10 +382,7 @@ impl Shell {
                     notices.iter().for_each(|notice| report_notice(&self.terminal, notice));
                     match kind {
                         AnswerKind::Rows => {
-                            let is_markdown = view.format == Format::Markdown;
-                            if is_markdown && std::mem::replace(&mut self.has_markdown, true) {
-                                writeln!(self.output)?;
-                            }
+                            self.part_tables(view.format)?;
                             sink = Some(print::sink(view, schema, title));
                         }
                         AnswerKind::Command { tag } => summary.tag = Some(tag),
@@ -373,6 +409,7 @@ impl Shell {
             }
         }
         live.hide();
+        summary.whole = true;
         summary.elapsed = running.started.elapsed();
         if let Some(tag) = written {
             summary.tag = Some(format!("{tag} {}", summary.rows));
@@ -388,7 +425,7 @@ impl Shell {
             sink.finish(&mut self.output)?;
             self.output.flush()?;
         }
-        Ok(summary)
+        Ok(())
     }
 }
 

@@ -13,12 +13,18 @@ use std::io;
 
 use arrow::error::ArrowError;
 use nectarine_engine::{EngineError, ErrorKind, Notice};
-use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+use unicode_width::UnicodeWidthChar;
 
 use crate::terminal::{Paint, Terminal};
 
-/// Widest excerpt of a statement.
+/// Widest excerpt of a statement, without what says which line it is.
 const EXCERPT_COLUMNS_MAX: usize = 100;
+
+/// Narrower than this it would show nothing, in whatever window.
+const EXCERPT_COLUMNS_MIN: usize = 12;
+
+/// What stands for text that is left out.
+const ELLIPSIS: &str = "...";
 
 /// Result of this crate.
 pub(crate) type Result<T, E = Failure> = std::result::Result<T, E>;
@@ -78,7 +84,9 @@ impl Failure {
             Self::Statement { error: failed, sql } => {
                 error(failed.message());
                 if let Some(position) = failed.position() {
-                    let (excerpt, caret) = point(sql, position);
+                    // A line that wraps would leave the caret under something else.
+                    let window = terminal.stderr.then(|| terminal.size()).flatten();
+                    let (excerpt, caret) = point(sql, position, window.map_or(usize::MAX, |(columns, _)| columns));
                     terminal.say(&excerpt);
                     terminal.say(&format!("{}{}", " ".repeat(caret), terminal.paint(Paint::Error, "^")));
                 }
@@ -125,8 +133,8 @@ fn labelled(terminal: &Terminal, label: &str, text: Option<&str>) {
     }
 }
 
-/// The excerpt with the line that holds the byte offset, and the columns before the caret.
-fn point(sql: &str, position: usize) -> (String, usize) {
+/// The excerpt with the line that holds the byte offset, in a window of so many columns, and the columns before the caret.
+fn point(sql: &str, position: usize, window: usize) -> (String, usize) {
     // A position at the end means that something is missing: behind the last thing that is there.
     let mut position = position.min(sql.trim_end().len());
     while !sql.is_char_boundary(position) {
@@ -136,29 +144,43 @@ fn point(sql: &str, position: usize) -> (String, usize) {
     let end = sql[position..].find('\n').map_or(sql.len(), |newline| position + newline);
     let label = format!("LINE {}: ", 1 + sql[..start].matches('\n').count());
 
+    // One column for the caret behind the end, and because a full line wraps on some terminals.
+    let room = window.saturating_sub(label.len() + 1).clamp(EXCERPT_COLUMNS_MIN, EXCERPT_COLUMNS_MAX);
     let (before, after) = (&sql[start..position], sql[position..end].trim_end());
-    let shown_before = window_before(before);
-    let lead = if shown_before.len() < before.len() { "..." } else { "" };
-    let shown_before = visible(shown_before);
-    let columns = lead.len() + shown_before.width();
-    let shown_after = window_after(after, EXCERPT_COLUMNS_MAX - columns);
-    let tail = if shown_after.len() < after.len() { "..." } else { "" };
+    let (before_width, after_width) = (width(before), width(after));
+    // What is short leaves its room to the other side.
+    let room_before = (room * 2 / 3).max(room.saturating_sub(after_width));
+    let (lead, shown_before) = match before_width <= room_before {
+        true => ("", before),
+        false => (ELLIPSIS, window_before(before, room_before - ELLIPSIS.len())),
+    };
+    let columns = lead.len() + width(shown_before);
+    let (shown_after, tail) = match after_width <= room - columns {
+        true => (after, ""),
+        false => (window_after(after, (room - columns).saturating_sub(ELLIPSIS.len())), ELLIPSIS),
+    };
     let caret = label.len() + columns;
-    (format!("{label}{lead}{shown_before}{}{tail}", visible(shown_after)), caret)
+    (format!("{label}{lead}{}{}{tail}", visible(shown_before), visible(shown_after)), caret)
 }
 
-/// The end of the text that leaves room for what follows the caret.
-fn window_before(text: &str) -> &str {
+/// The columns of a text; control characters are shown as blanks.
+fn width(text: &str) -> usize {
+    text.chars().map(|character| character.width().unwrap_or(1)).sum()
+}
+
+/// The end of the text, in so many columns.
+fn window_before(text: &str, columns_max: usize) -> &str {
     let mut columns = 0;
     for (at, character) in text.char_indices().rev() {
         columns += character.width().unwrap_or(1);
-        if columns > EXCERPT_COLUMNS_MAX * 2 / 3 {
+        if columns > columns_max {
             return &text[at + character.len_utf8()..];
         }
     }
     text
 }
 
+/// The beginning of the text, in so many columns.
 fn window_after(text: &str, columns_max: usize) -> &str {
     let mut columns = 0;
     for (at, character) in text.char_indices() {
@@ -180,7 +202,7 @@ mod tests {
     use super::*;
 
     fn shown(sql: &str, at: &str) -> String {
-        let (excerpt, caret) = point(sql, sql.find(at).unwrap());
+        let (excerpt, caret) = point(sql, sql.find(at).unwrap(), 200);
         format!("{excerpt}\n{}^", " ".repeat(caret))
     }
 
@@ -195,23 +217,37 @@ mod tests {
 
     #[test]
     fn a_missing_end_is_pointed_at_behind_the_last_word() {
-        let (excerpt, caret) = point("select (1 +\n  ", 14);
+        let (excerpt, caret) = point("select (1 +\n  ", 14, 200);
         assert_eq!((excerpt.as_str(), caret), ("LINE 1: select (1 +", 19));
-        let (excerpt, caret) = point("", 7);
+        let (excerpt, caret) = point("", 7, 200);
         assert_eq!((excerpt.as_str(), caret), ("LINE 1: ", 8));
     }
 
     #[test]
     fn long_lines_are_cut_around_the_caret() {
         let sql = format!("select {}x{}", "a, ".repeat(1_000_000), ", b".repeat(1_000_000));
-        let (excerpt, caret) = point(&sql, sql.find('x').unwrap());
-        assert!(excerpt.len() < 130, "{excerpt}");
-        assert_eq!(&excerpt[caret..=caret], "x");
-        assert!(excerpt.starts_with("LINE 1: ...") && excerpt.ends_with("..."), "{excerpt}");
+        for (window, widest) in [(1_000, 108), (80, 79), (30, 29), (3, 20)] {
+            let (excerpt, caret) = point(&sql, sql.find('x').unwrap(), window);
+            assert!(excerpt.len() <= widest && excerpt.len() + 2 > widest, "{window}: {excerpt}");
+            assert_eq!(&excerpt[caret..=caret], "x", "{window}: {excerpt}");
+            assert!(excerpt.starts_with("LINE 1: ...") && excerpt.ends_with("..."), "{window}: {excerpt}");
+        }
+    }
+
+    #[test]
+    fn a_window_shows_as_much_as_it_can() {
+        let check = |sql: &str, at: &str, window: usize, expected: &str| {
+            let (excerpt, caret) = point(sql, sql.find(at).unwrap(), window);
+            assert_eq!(excerpt, expected);
+            assert!(excerpt.len() < window && excerpt[caret..].starts_with(&at[..1]), "{caret}");
+        };
+        check("select a, b, c, d, x", "x", 29, "LINE 1: select a, b, c, d, x");
+        check("select a, b, c, d, x", "x", 28, "LINE 1: ...ct a, b, c, d, x");
+        check("x, a, b, c, d, e, f, g, h, i", "x", 28, "LINE 1: x, a, b, c, d, e...");
     }
 
     #[test]
     fn offsets_inside_a_character_do_not_matter() {
-        assert_eq!(point("é", 1), ("LINE 1: é".to_owned(), 8));
+        assert_eq!(point("é", 1, 200), ("LINE 1: é".to_owned(), 8));
     }
 }

@@ -23,6 +23,7 @@ mod input;
 mod interrupt;
 mod keywords;
 mod lexer;
+mod lines;
 mod live;
 mod output;
 mod print;

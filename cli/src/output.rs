@@ -1,10 +1,14 @@
 //! [`Output`]: where rows go: standard output, a file or program of `\o`, or a pager for this one answer.
 
+mod pager;
+
 use std::fs::File;
 use std::io::{self, BufWriter, Stdout, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
 
-use crate::failure::{Failure, Result};
+use nectarine_engine::Notice;
+
+use crate::failure::{Failure, Result, report_notice};
 use crate::terminal::Terminal;
 
 /// Bytes collected before they are written.
@@ -36,6 +40,7 @@ pub(crate) enum Target {
 
 /// A program that reads rows.
 pub(crate) struct Program {
+    name: String,
     child: Child,
     input: Option<BufWriter<ChildStdin>>,
 }
@@ -68,7 +73,16 @@ impl Output {
         let Some((window_columns, window_lines)) = self.window() else { return };
         // One line each for the summary and the next prompt.
         if self.paging == Paging::Always || lines + 2 > window_lines || columns > window_columns {
-            self.pager = start_pager();
+            match pager::start() {
+                Ok(pager) => self.pager = pager,
+                Err(name) => {
+                    let message = format!("the pager '{name}' cannot be run: rows are printed without one");
+                    let hint = Some("choose another one by PAGER".to_owned());
+                    report_notice(&self.terminal, &Notice { message, hint });
+                    // Once is enough; `\pset pager on` tries again.
+                    self.paging = Paging::Off;
+                }
+            }
         }
     }
 
@@ -83,14 +97,14 @@ impl Output {
     /// Sends the rows of later answers to a file, to a program (`| program`), or back to standard output.
     pub(crate) fn redirect(&mut self, to: Option<&str>) -> Result<()> {
         let target = Target::open(to)?;
-        self.swap(target)?.close()?;
-        Ok(())
+        let closed = self.swap(target).close();
+        self.terminal.restore_modes();
+        Ok(closed?)
     }
 
-    /// The same, and gives back where they went until now.
-    pub(crate) fn swap(&mut self, target: Target) -> Result<Target> {
-        self.flush()?;
-        Ok(std::mem::replace(&mut self.target, target))
+    /// The same, and gives back where they went until now, with what is not written yet.
+    pub(crate) fn swap(&mut self, target: Target) -> Target {
+        std::mem::replace(&mut self.target, target)
     }
 }
 
@@ -101,13 +115,28 @@ impl Target {
             None | Some("") => Ok(Self::Stdout(standard_output())),
             Some(program) if program.starts_with('|') => {
                 let program = program[1..].trim();
-                let started = Program::start(shell(program));
+                let started = Program::start(program, shell(program));
                 started.map(Self::Program).map_err(|error| Failure::io(format!("cannot start '{program}'"), &error))
             }
             Some(path) => {
                 let file = File::create(path).map_err(|error| Failure::io(format!("cannot write '{path}'"), &error))?;
                 Ok(Self::File(BufWriter::with_capacity(BUFFER_BYTES, file)))
             }
+        }
+    }
+
+    /// Throws away what is buffered and not written.
+    fn forget_buffered(&mut self) {
+        match self {
+            Self::Stdout(stdout) => drop(std::mem::replace(stdout, standard_output()).into_parts()),
+            Self::File(file) => {
+                // Without a second descriptor what is buffered stays, and is tried again.
+                if let Ok(again) = file.get_ref().try_clone() {
+                    let again = BufWriter::with_capacity(BUFFER_BYTES, again);
+                    drop(std::mem::replace(file, again).into_parts());
+                }
+            }
+            Self::Program(_) => {}
         }
     }
 
@@ -130,20 +159,26 @@ impl Write for Output {
         }
     }
 
+    /// What cannot be written is told once, by this error, and then forgotten: later rows do not wait behind it.
     fn flush(&mut self) -> io::Result<()> {
-        match (&mut self.pager, &mut self.target) {
-            (Some(program), _) | (None, Target::Program(program)) => program.flush(),
+        let flushed = match (&mut self.pager, &mut self.target) {
+            (Some(program), _) | (None, Target::Program(program)) => return program.flush(),
             (None, Target::Stdout(stdout)) => stdout.flush(),
             (None, Target::File(file)) => file.flush(),
+        };
+        if flushed.is_err() {
+            self.target.forget_buffered();
         }
+        flushed
     }
 }
 
 impl Program {
-    fn start(mut command: Command) -> io::Result<Self> {
+    fn start(name: &str, mut command: Command) -> io::Result<Self> {
+        let name = name.to_owned();
         let mut child = command.stdin(Stdio::piped()).spawn()?;
         let input = child.stdin.take().map(|input| BufWriter::with_capacity(BUFFER_BYTES, input));
-        Ok(Self { child, input })
+        Ok(Self { name, child, input })
     }
 
     /// Tells the program that nothing follows, and waits until it has ended.
@@ -153,8 +188,13 @@ impl Program {
             // What is left in the buffer after a failed flush has no reader.
             drop(input.into_parts());
         }
-        self.child.wait()?;
-        flushed
+        match self.child.wait()?.code() {
+            // What the shell says of a program that it did not find, or could not start.
+            Some(code @ (126 | 127)) => {
+                Err(io::Error::other(format!("'{}' cannot be run (exit code {code})", self.name)))
+            }
+            _ => flushed,
+        }
     }
 }
 
@@ -178,18 +218,4 @@ pub(crate) fn shell(line: &str) -> Command {
 
 fn standard_output() -> BufWriter<Stdout> {
     BufWriter::with_capacity(BUFFER_BYTES, io::stdout())
-}
-
-/// `$PAGER`, else less if there is one; nothing works too.
-fn start_pager() -> Option<Program> {
-    let chosen = std::env::var("PAGER").ok().filter(|pager| !pager.trim().is_empty());
-    let mut command = match &chosen {
-        Some(line) => shell(line),
-        None => Command::new("less"),
-    };
-    if std::env::var_os("LESS").is_none() {
-        // Chop long lines, pass colours, end by itself when one screen is enough, leave the text on the screen.
-        command.env("LESS", "-SRFX");
-    }
-    Program::start(command).ok()
 }

@@ -2,21 +2,18 @@
 
 mod complete;
 mod highlight;
+mod keyboard;
 
 use std::borrow::Cow;
 use std::cell::RefCell;
-use std::path::Path;
 use std::time::Duration;
 
 use nectarine_engine::Names;
 use rustyline::completion::{Completer, Pair};
-use rustyline::config::Configurer;
-use rustyline::error::ReadlineError;
 use rustyline::highlight::{CmdKind, Highlighter};
 use rustyline::hint::Hinter;
-use rustyline::history::DefaultHistory;
 use rustyline::validate::Validator;
-use rustyline::{Behavior, ColorMode, CompletionType, Config, Context, Editor, Helper};
+use rustyline::{Context, Helper};
 use tokio::runtime::Handle;
 
 use crate::client::Client;
@@ -24,9 +21,7 @@ use crate::exec::{Flow, Shell};
 use crate::input::Splitter;
 use crate::lexer::State;
 use crate::terminal::Paint;
-
-/// Statements kept in the history.
-const HISTORY_ENTRIES_MAX: usize = 10_000;
+use keyboard::Typed;
 
 /// How long a press of Tab may wait for names.
 const NAMES_PATIENCE: Duration = Duration::from_secs(1);
@@ -37,22 +32,18 @@ const HIGHLIGHT_BYTES_MAX: usize = 16 * 1024;
 /// Reads and runs until the user leaves.
 pub(crate) fn run(shell: &mut Shell) -> anyhow::Result<Flow> {
     let history = shell.client.history();
-    let mut editor = editor(shell, &history)?;
+    let keyboard = Keyboard::open(shell, &history)?;
+    shell.keyboard = Some(keyboard.clone());
     banner(shell);
     let mut splitter = Splitter::new();
     let mut entry = String::new();
     loop {
-        if let Some(helper) = editor.helper_mut() {
-            helper.prepare(&splitter, shell);
-        }
-        let prompt = prompt(&splitter);
-        let styled = Paint::Strong.on(&prompt);
-        match editor.readline(&(prompt, styled)) {
-            Ok(line) => {
+        match keyboard.line(&prompt(&splitter), &splitter, shell)? {
+            Typed::Line(line) => {
                 let ends = splitter.ends_with(&line);
                 entry.push_str(&line);
                 if ends {
-                    remember(&mut editor, &entry, &history);
+                    keyboard.remember(&entry, &history);
                     entry.clear();
                 } else {
                     entry.push('\n');
@@ -64,18 +55,19 @@ pub(crate) fn run(shell: &mut Shell) -> anyhow::Result<Flow> {
                 splitter.feed("\n");
                 match shell.run_items(&mut splitter, None) {
                     Flow::Quit => return Ok(Flow::Quit),
-                    Flow::Interrupted => splitter.clear(),
+                    Flow::Interrupted => {
+                        splitter.clear();
+                        keyboard.clear();
+                    }
                     Flow::Done | Flow::Failed | Flow::Closed => {}
                 }
                 splitter.forget_comments();
             }
-            Err(ReadlineError::Interrupted) => {
+            Typed::Interrupted => {
                 splitter.clear();
                 entry.clear();
             }
-            Err(ReadlineError::Eof) => return Ok(Flow::Quit),
-            Err(ReadlineError::Signal(_)) => {}
-            Err(error) => return Err(anyhow::Error::new(error).context("cannot read from the terminal")),
+            Typed::End => return Ok(Flow::Quit),
         }
     }
 }
@@ -83,47 +75,6 @@ pub(crate) fn run(shell: &mut Shell) -> anyhow::Result<Flow> {
 /// Words that people type to leave; no statement has them alone.
 fn leaves(line: &str) -> bool {
     matches!(line.trim().trim_end_matches(';').to_ascii_lowercase().as_str(), "quit" | "exit")
-}
-
-fn editor(shell: &Shell, history: &Path) -> anyhow::Result<Editor<SqlHelper, DefaultHistory>> {
-    let config = Config::builder()
-        .max_history_size(HISTORY_ENTRIES_MAX)?
-        .history_ignore_space(true)
-        .completion_type(CompletionType::List)
-        .completion_show_all_if_ambiguous(true)
-        // Rows may go to a file while someone types.
-        .behavior(if shell.terminal.stdout { Behavior::Stdio } else { Behavior::PreferTerm })
-        .build();
-    let mut editor = Editor::with_config(config)?;
-    if !shell.terminal.colors_rows() {
-        editor.set_color_mode(ColorMode::Disabled);
-    }
-    editor.set_helper(Some(SqlHelper {
-        client: shell.client.clone(),
-        runtime: shell.runtime.clone(),
-        names: RefCell::new(None),
-        before: String::new(),
-        state: State::Plain,
-        variables: Vec::new(),
-    }));
-    if history.exists()
-        && let Err(error) = editor.load_history(history)
-    {
-        tracing::warn!("cannot read the history '{}': {error}", history.display());
-    }
-    Ok(editor)
-}
-
-/// Keeps a statement at once: a crash must not lose it.
-fn remember(editor: &mut Editor<SqlHelper, DefaultHistory>, entry: &str, history: &Path) {
-    if entry.trim().is_empty() {
-        return;
-    }
-    let added = editor.add_history_entry(entry.trim_end());
-    let kept = added.and_then(|added| if added { editor.append_history(history) } else { Ok(()) });
-    if let Err(error) = kept {
-        tracing::warn!("cannot keep the history: {error}");
-    }
 }
 
 fn banner(shell: &Shell) {
@@ -156,10 +107,29 @@ struct SqlHelper {
     before: String,
     state: State,
     variables: Vec<String>,
+    /// Data is typed: there is nothing to complete or to colour.
+    is_data: bool,
 }
 
 impl SqlHelper {
+    fn new(shell: &Shell) -> Self {
+        Self {
+            client: shell.client.clone(),
+            runtime: shell.runtime.clone(),
+            names: RefCell::new(None),
+            before: String::new(),
+            state: State::Plain,
+            variables: Vec::new(),
+            is_data: false,
+        }
+    }
+
+    fn prepare_data(&mut self) {
+        self.is_data = true;
+    }
+
     fn prepare(&mut self, splitter: &Splitter, shell: &Shell) {
+        self.is_data = false;
         self.names.replace(None);
         splitter.buffer().clone_into(&mut self.before);
         self.state = splitter.state().clone();
@@ -179,6 +149,9 @@ impl Completer for SqlHelper {
     type Candidate = Pair;
 
     fn complete(&self, line: &str, position: usize, _: &Context<'_>) -> rustyline::Result<(usize, Vec<Pair>)> {
+        if self.is_data {
+            return Ok((position, vec![Pair { display: "\t".to_owned(), replacement: "\t".to_owned() }]));
+        }
         let mut names = self.names.borrow_mut();
         if names.is_none() {
             let asked =
@@ -193,7 +166,7 @@ impl Completer for SqlHelper {
 
 impl Highlighter for SqlHelper {
     fn highlight<'l>(&self, line: &'l str, _: usize) -> Cow<'l, str> {
-        if line.len() > HIGHLIGHT_BYTES_MAX {
+        if self.is_data || line.len() > HIGHLIGHT_BYTES_MAX {
             return Cow::Borrowed(line);
         }
         Cow::Owned(highlight(line, self.state.clone()))
@@ -205,3 +178,4 @@ impl Highlighter for SqlHelper {
 }
 
 pub(crate) use highlight::highlight;
+pub(crate) use keyboard::Keyboard;

@@ -3,6 +3,9 @@
 //! Rows go to stdout through `output.rs`; everything said here goes to stderr. Colours appear only on a terminal and never
 //! when `NO_COLOR` is set.
 
+#[cfg(unix)]
+mod modes;
+
 use std::borrow::Cow;
 use std::io::{IsTerminal, Write};
 
@@ -59,6 +62,8 @@ impl Terminal {
     pub(crate) fn detect() -> Self {
         let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         let dumb = std::env::var_os("TERM").is_some_and(|value| value == "dumb");
+        #[cfg(unix)]
+        modes::remember();
         Self {
             stdin: std::io::stdin().is_terminal(),
             stdout: std::io::stdout().is_terminal(),
@@ -91,6 +96,14 @@ impl Terminal {
     /// `text` painted if messages are coloured.
     pub(crate) fn paint<'t>(&self, paint: Paint, text: &'t str) -> Cow<'t, str> {
         if self.colors_messages() { Cow::Owned(paint.on(text)) } else { Cow::Borrowed(text) }
+    }
+
+    /// Undoes what other programs have done to the keyboard: lines are echoed and edited, Ctrl-C is a signal.
+    pub(crate) fn restore_modes(&self) {
+        #[cfg(unix)]
+        if self.stdin {
+            modes::restore();
+        }
     }
 
     /// Columns and lines of the window, where it is known.

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::failure::Failure;
 use crate::lexer::{Kind, Lexer, is_word_part, is_word_start};
 
 /// Names and their values.
@@ -56,6 +57,37 @@ impl Variables {
         result
     }
 
+    /// Why a statement with a variable that is not set came to nothing.
+    pub(crate) fn explain(&self, failure: Failure) -> Failure {
+        match failure {
+            Failure::Statement { error, sql } if error.hint().is_none() => {
+                let error = match self.missing(&sql) {
+                    Some(name) => {
+                        error.with_hint(format!("there is no variable '{name}': \\set {name} VALUE makes one"))
+                    }
+                    None => error,
+                };
+                Failure::Statement { error, sql }
+            }
+            other => other,
+        }
+    }
+
+    /// The first reference to a variable that is not set.
+    fn missing<'t>(&self, text: &'t str) -> Option<&'t str> {
+        let mut previous_end = None;
+        for token in Lexer::new(text).filter(|token| token.kind == Kind::Mark && &text[token.range.clone()] == ":") {
+            let follows_colon = previous_end.replace(token.range.end) == Some(token.range.start);
+            let rest = &text[token.range.end..];
+            let name = rest.strip_prefix(['\'', '"']).unwrap_or(rest);
+            let name = &name[..name.bytes().position(|byte| !is_word_part(byte)).unwrap_or(name.len())];
+            if !follows_colon && name.bytes().next().is_some_and(is_word_start) && !self.values.contains_key(name) {
+                return Some(name);
+            }
+        }
+        None
+    }
+
     /// Value and length of the reference that follows a colon.
     fn reference(&self, text: &str) -> Option<(String, usize)> {
         let quote = text.chars().next().filter(|first| matches!(first, '\'' | '"'));
@@ -104,5 +136,16 @@ mod tests {
         check("select ':n', \":n\", $$:n$$ -- :n", "select ':n', \":n\", $$:n$$ -- :n");
         check("select a::int, b :: n, :unknown, :'n", "select a::int, b :: n, :unknown, :'n");
         check("x[1:2] é:n:n", "x[1:2] é33");
+    }
+
+    #[test]
+    fn what_is_not_set_is_found() {
+        let mut variables = Variables::default();
+        assert!(variables.set("n", "3".to_owned()));
+        let check = |text: &str, expected| assert_eq!(variables.missing(text), expected, "{text}");
+        check("select :n, :nothing", Some("nothing"));
+        check("select :'no'", Some("no"));
+        check("select :\"no\"", Some("no"));
+        check("select a::int, x[1:2], ':no', :n -- :no", None);
     }
 }

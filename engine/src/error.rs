@@ -11,6 +11,7 @@ mod tests;
 mod words;
 
 use std::fmt;
+use std::path::Path;
 use std::sync::Arc;
 
 use datafusion::common::Span;
@@ -117,6 +118,13 @@ impl EngineError {
     #[must_use]
     pub fn with_source(mut self, source: impl std::error::Error + Send + Sync + 'static) -> Self {
         self.0.source = Some(Arc::new(source));
+        self
+    }
+
+    /// The same, and in which file what it is about stands.
+    #[must_use]
+    pub(crate) fn within(mut self, path: &Path) -> Self {
+        self.0.message.push_str(&format!(" in \"{}\"", path.display()));
         self
     }
 

@@ -52,6 +52,7 @@ impl Home {
     }
 
     fn open_kind(root: &Path, ephemeral: bool) -> Result<Self> {
+        check(root)?;
         let root = std::path::absolute(root).map_err(|error| fault("open", root, error))?;
         for folder in ["tables", "tmp"] {
             let folder = root.join(folder);
@@ -298,6 +299,15 @@ fn lock_error(error: TryLockError) -> io::Error {
     match error {
         TryLockError::Error(error) => error,
         TryLockError::WouldBlock => io::Error::new(io::ErrorKind::WouldBlock, "locked by another process"),
+    }
+}
+
+/// Refuses what is there and can be no home.
+pub(crate) fn check(root: &Path) -> Result<()> {
+    match root.exists() && !root.is_dir() {
+        true => Err(EngineError::new(ErrorKind::Configuration, format!("\"{}\" is not a folder", root.display()))
+            .with_hint("a home is a folder, which is made if it is not there")),
+        false => Ok(()),
     }
 }
 

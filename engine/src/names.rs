@@ -13,6 +13,8 @@ use crate::{EngineError, NameHints, Result, system};
 pub struct Names {
     /// Schemas.
     pub schemas: Vec<String>,
+    /// The one that names without a schema are looked for in.
+    pub current_schema: String,
     /// Schema, table, columns.
     pub tables: Vec<(String, String, Vec<String>)>,
     /// Functions of all sorts.
@@ -50,7 +52,8 @@ pub(crate) async fn all(session: &SessionInner) -> Result<Names> {
     let mut schemas: Vec<String> = view.schemas.iter().filter(is_seen).cloned().collect();
     schemas.extend([system::SCHEMA.to_string(), "information_schema".to_string()]);
     let settings = state.config_options().entries().into_iter().map(|entry| entry.key).collect();
-    Ok(Names { schemas, tables, functions, settings })
+    let current_schema = state.config_options().catalog.default_schema.clone();
+    Ok(Names { schemas, current_schema, tables, functions, settings })
 }
 
 fn function_names(state: &SessionState) -> Vec<String> {

@@ -15,7 +15,7 @@ use datafusion::config::{ConfigEntry, ConfigExtension, ConfigOptions, ExtensionO
 
 use nectarine_planner::reuse::ReuseMode;
 
-use crate::{EngineError, ErrorKind, Notice, Result, machine, trace};
+use crate::{EngineError, ErrorKind, Notice, Result, home, machine, trace};
 
 extensions_options! {
     /// Nectarine's own settings. Doc comments are the user's manual.
@@ -201,6 +201,7 @@ pub struct Settings {
 impl Settings {
     /// Reads `nectarine.toml` of a home and the environment, and puts flags on top.
     pub fn load(home: &Path, flags: &[(String, String)]) -> Result<Self> {
+        home::check(home)?;
         let mut settings = Self::default();
         let known = defaults();
         let path = home.join("nectarine.toml");
@@ -276,7 +277,7 @@ impl Settings {
         let mut values = vec![];
         flatten("", &table, &mut values);
         for (name, value) in values {
-            self.set(&name, &value, "nectarine.toml", known)?;
+            self.set(&name, &value, "nectarine.toml", known).map_err(|error| error.within(path))?;
         }
         Ok(())
     }

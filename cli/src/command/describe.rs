@@ -1,6 +1,9 @@
 //! `\d` and its family: what exists, asked for in SQL like anyone could.
 
-use arrow::array::{Array, AsArray};
+use std::sync::Arc;
+
+use arrow::array::{Array, AsArray, StringArray};
+use arrow::datatypes::{DataType, Field, Schema, UInt64Type};
 use arrow::record_batch::RecordBatch;
 use arrow::util::display::array_value_to_string;
 
@@ -46,9 +49,14 @@ impl Shell {
             _ => "Table",
         };
         let title = format!("{what} {schema}.{table}");
+        // A column of blanks would say nothing.
+        let required = format!("SELECT 1 FROM information_schema.columns WHERE {this} AND is_nullable = 'NO' LIMIT 1");
+        let nullable = match texts(&self.fetch(&required)?)?.is_empty() {
+            true => "",
+            false => ", CASE WHEN is_nullable = 'NO' THEN 'not null' ELSE '' END AS \"nullable\"",
+        };
         let columns = format!(
-            "SELECT column_name AS \"column\", data_type AS \"type\", \
-             CASE WHEN is_nullable = 'NO' THEN 'not null' ELSE '' END AS nullable \
+            "SELECT column_name AS \"column\", data_type AS \"type\"{nullable} \
              FROM information_schema.columns WHERE {this} ORDER BY ordinal_position"
         );
         let view = crate::print::View { footer: false, ..self.view.clone() };
@@ -101,10 +109,18 @@ impl Shell {
     /// Why there is nothing to describe.
     fn missing(&mut self, name: &str) -> Failure {
         let failure = Failure::new(format!("there is no table or view '{name}'"));
-        let names =
-            self.fetch("SELECT DISTINCT table_name FROM information_schema.tables").and_then(|found| texts(&found));
-        let names: Vec<String> = names.unwrap_or_default().into_iter().flatten().collect();
-        match nearest(&name.to_lowercase(), names.iter().map(String::as_str)) {
+        let names = self.fetch(
+            "SELECT DISTINCT table_name, table_schema || '.' || table_name FROM information_schema.tables ORDER BY 1, 2",
+        );
+        let names = names.and_then(|found| texts(&found)).unwrap_or_default();
+        let names: Vec<&str> = names.iter().flatten().map(String::as_str).collect();
+        let wanted = name.to_lowercase();
+        // Right but for the schema: then all that is wrong is where it was looked for.
+        let elsewhere = || {
+            let (_, table) = wanted.rsplit_once('.')?;
+            names.iter().copied().find(|name| name.rsplit_once('.').is_some_and(|(_, known)| known == table))
+        };
+        match nearest(&wanted, names.iter().copied()).or_else(elsewhere) {
             Some(near) => failure.with_hint(format!("did you mean '{near}'?")),
             None => failure.with_hint("\\d lists all of them"),
         }
@@ -189,9 +205,9 @@ impl Shell {
 
     /// Prints a list, or says in words that it is empty.
     fn list(&mut self, sql: &str, what: &str, pattern: Option<&str>) -> Result<()> {
-        let rows = self.fetch(&format!("SELECT count(*) FROM ({sql}) AS listed"))?;
-        let empty = texts(&rows)?.first().and_then(|row| row.first()).is_some_and(|count| count == "0");
-        if empty && self.interactive {
+        let rows = self.fetch(sql)?;
+        let is_empty = rows.iter().all(|batch| batch.num_rows() == 0);
+        if is_empty && self.interactive {
             let which = pattern.map_or_else(String::new, |pattern| format!(" like '{pattern}'"));
             self.terminal.say(&format!("there are no {what}{which}"));
             return Ok(());
@@ -200,8 +216,24 @@ impl Shell {
         if let Some(first) = title.get_mut(..1) {
             first.make_ascii_uppercase();
         }
-        self.show(sql, Some(&title))
+        if is_empty {
+            return self.show(sql, Some(&title));
+        }
+        let rows: Vec<RecordBatch> = rows.into_iter().map(sized).collect::<Result<_>>()?;
+        self.show_rows(&rows, Some(&title))
     }
+}
+
+/// The rows with `bytes` the way people read them, as `size`.
+fn sized(batch: RecordBatch) -> Result<RecordBatch> {
+    let Ok(at) = batch.schema().index_of("bytes") else { return Ok(batch) };
+    let numbers = arrow::compute::cast(batch.column(at), &DataType::UInt64)?;
+    let sizes = numbers.as_primitive::<UInt64Type>().iter().map(|bytes| bytes.map(units::bytes));
+    let mut columns = batch.columns().to_vec();
+    columns[at] = Arc::new(sizes.collect::<StringArray>());
+    let mut fields = batch.schema().fields().to_vec();
+    fields[at] = Arc::new(Field::new("size", DataType::Utf8, true));
+    Ok(RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)?)
 }
 
 /// `Format: csv`, `Extents: 14 (21 MB, 200000 rows)`, as far as known.

@@ -22,12 +22,15 @@ pub(crate) const STATEMENTS: &[(&str, &str)] = &[
     (
         "CREATE EXTERNAL TABLE",
         "CREATE EXTERNAL TABLE [IF NOT EXISTS] name [(column type, ..)]\n\
-         STORED AS PARQUET | CSV | JSON | ARROW\n\
+         STORED AS PARQUET | CSV | JSON | ARROW | AVRO\n\
          [PARTITIONED BY (column, ..)]\n\
          LOCATION 'file, folder, glob or URL'\n\
          [OPTIONS (key value, ..)]",
     ),
-    ("CREATE TABLE", "CREATE [OR REPLACE] TABLE [IF NOT EXISTS] name (column type [NOT NULL], ..)"),
+    (
+        "CREATE TABLE",
+        "CREATE [OR REPLACE] TABLE [IF NOT EXISTS] name (column type [NOT NULL] [DEFAULT expression], ..)",
+    ),
     ("CREATE TABLE AS", "CREATE [OR REPLACE] TABLE [IF NOT EXISTS] name AS query"),
     ("CREATE VIEW", "CREATE [OR REPLACE] VIEW name AS query"),
     (
@@ -46,8 +49,12 @@ pub(crate) const STATEMENTS: &[(&str, &str)] = &[
     ("INSERT", "INSERT INTO table [(column, ..)] VALUES (expression, ..), .. | query"),
     (
         "COPY",
-        "COPY table FROM 'file or URL' [OPTIONS (key value, ..)]\n\
-         COPY table | (query) TO 'file or URL' [STORED AS PARQUET | CSV | JSON | ARROW] [PARTITIONED BY (column, ..)] [OPTIONS (key value, ..)]",
+        "COPY table [(column, ..)] FROM 'file or URL' | STDIN [[WITH] (option, ..) | OPTIONS (key value, ..)]\n\
+         COPY table [(column, ..)] | (query) TO 'file or URL' | STDOUT [[WITH] (option, ..)\n\
+         \x20 | [STORED AS PARQUET | CSV | JSON | ARROW] [PARTITIONED BY (column, ..)] [OPTIONS (key value, ..)]]\n\
+         Options: FORMAT csv | json | parquet | arrow, HEADER [true | false], DELIMITER ';', NULL 'text', QUOTE '\"', ESCAPE '\"',\n\
+         \x20 FORCE_QUOTE *, ENCODING 'UTF8', COMPRESSION gzip | zstd | bzip2 | xz\n\
+         What is not said is told by the file's name. Data of STDIN ends with a line \\. or with the input.",
     ),
     ("DROP TABLE", "DROP TABLE [IF EXISTS] name, .. [CASCADE | RESTRICT]"),
     ("DROP VIEW", "DROP VIEW [IF EXISTS] name, .. [CASCADE | RESTRICT]"),
@@ -55,14 +62,20 @@ pub(crate) const STATEMENTS: &[(&str, &str)] = &[
     ("DROP DERIVED TABLE", "DROP DERIVED TABLE [IF EXISTS] name, .. [CASCADE | RESTRICT]"),
     ("DROP SCHEMA", "DROP SCHEMA [IF EXISTS] name [CASCADE]"),
     ("DROP FUNCTION", "DROP FUNCTION [IF EXISTS] name [CASCADE | RESTRICT]"),
-    ("ALTER TABLE", "ALTER TABLE name RENAME TO new_name | SET SCHEMA schema | OWNER TO user"),
+    ("ALTER TABLE", "ALTER TABLE [IF EXISTS] name RENAME TO new_name | SET SCHEMA schema | OWNER TO user"),
+    ("ALTER VIEW", "ALTER VIEW name RENAME TO new_name | SET SCHEMA schema | OWNER TO user"),
     ("ALTER SCHEMA", "ALTER SCHEMA name OWNER TO user"),
-    ("ALTER MATERIALIZED VIEW", "ALTER MATERIALIZED VIEW name RENAME TO new_name"),
-    ("ALTER DERIVED TABLE", "ALTER DERIVED TABLE name RENAME TO new_name | SET PINNED"),
+    ("ALTER MATERIALIZED VIEW", "ALTER MATERIALIZED VIEW name RENAME TO new_name | SET SCHEMA schema | OWNER TO user"),
+    (
+        "ALTER DERIVED TABLE",
+        "ALTER DERIVED TABLE name RENAME TO new_name | SET SCHEMA schema | SET PINNED | OWNER TO user\n\
+         SET PINNED copies the rows into files of the table's own, which nothing drops.",
+    ),
     ("CREATE USER", "CREATE USER [IF NOT EXISTS] name [PASSWORD 'text'] [ADMIN]"),
     ("CREATE ROLE", "CREATE ROLE [IF NOT EXISTS] name [ADMIN]"),
     ("ALTER USER", "ALTER USER name [PASSWORD 'text'] [ADMIN | NOADMIN]"),
     ("DROP USER", "DROP USER [IF EXISTS] name"),
+    ("DROP ROLE", "DROP ROLE [IF EXISTS] name"),
     (
         "GRANT",
         "GRANT SELECT, INSERT, .. | ALL ON [TABLE] name, .. TO user, ..\n\
@@ -82,14 +95,29 @@ pub(crate) const STATEMENTS: &[(&str, &str)] = &[
          Its result is never evicted to make room; that of a view also when its tables grow. SELECT * FROM system.pins shows all.",
     ),
     ("UNPIN", "UNPIN query | ENTRY 'fingerprint' | MATERIALIZED VIEW name"),
+    (
+        "VERIFY",
+        "VERIFY query | ENTRY 'fingerprint' | ALL [SAMPLE n PERCENT]\n\
+         Computes every kept result anew that the query could read, and compares.",
+    ),
+    (
+        "PURGE DERIVED",
+        "PURGE DERIVED FROM table | 'table, file, folder, glob or URL'\n\
+         Deletes every result that was made of it, and proves it.",
+    ),
     ("DESCRIBE", "DESCRIBE table | query"),
-    ("EXPLAIN", "EXPLAIN [ANALYZE] [VERBOSE] statement"),
+    ("EXPLAIN", "EXPLAIN [ANALYZE] [VERBOSE] [FORMAT indent | tree | pgjson | graphviz] statement"),
+    ("EXPLAIN REUSE", "EXPLAIN REUSE query\nWhat would be reused, and why not more."),
+    (
+        "EXPLAIN PROVENANCE",
+        "EXPLAIN PROVENANCE query | name | ENTRY 'fingerprint' | ALL\nWhat the answer is made of, down to files.",
+    ),
     ("PREPARE", "PREPARE name [(type, ..)] AS statement with $1, $2, .."),
     ("EXECUTE", "EXECUTE name(value, ..)"),
-    ("DEALLOCATE", "DEALLOCATE name"),
+    ("DEALLOCATE", "DEALLOCATE name | ALL"),
     ("SET", "SET setting = value    (SELECT * FROM system.settings shows all)"),
     ("RESET", "RESET setting"),
-    ("SHOW", "SHOW TABLES | COLUMNS FROM table | FUNCTIONS | ALL | setting\nSHOW CREATE TABLE table"),
+    ("SHOW", "SHOW TABLES | COLUMNS FROM table | FUNCTIONS | ALL | setting\nSHOW CREATE TABLE table | VIEW view"),
     ("USE", "USE schema"),
 ];
 
@@ -133,5 +161,47 @@ fn page(shell: &mut Shell, text: &str) -> Result<()> {
     match written.and(shell.output.finish()) {
         Err(error) if paged && error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
         other => Ok(other?),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What docs/sql.md shows has help: each statement of its examples, and each of its list of statements about results.
+    #[test]
+    fn every_statement_of_the_manual_has_help() {
+        let manual = include_str!("../../../docs/sql.md");
+        let (mut in_sql, mut in_list) = (false, false);
+        let mut previous_ended = true;
+        let mut n_checked = 0;
+        for line in manual.lines() {
+            if line.starts_with("```") {
+                in_sql = line == "```sql";
+                continue;
+            }
+            in_list = if line.starts_with('#') { line == "## Statements about results" } else { in_list };
+            let begins = (in_sql && previous_ended) || (in_list && line.starts_with("    "));
+            previous_ended = line.split("--").next().is_some_and(|code| code.trim().ends_with(';')) || !in_sql;
+            if !begins || line.trim().is_empty() {
+                continue;
+            }
+            let words: Vec<&str> = line.split_whitespace().filter(|word| !["OR", "REPLACE"].contains(word)).collect();
+            let statement = words.join(" ");
+            let known = |(name, _): &(&str, &str)| statement.starts_with(name);
+            assert!(STATEMENTS.iter().any(known), "no help for: {line}");
+            n_checked += 1;
+        }
+        assert!(n_checked > 40, "{n_checked}");
+        for name in ["EXPLAIN REUSE", "EXPLAIN PROVENANCE", "PURGE DERIVED", "VERIFY", "PIN", "UNPIN", "DROP ROLE"] {
+            assert!(STATEMENTS.iter().any(|(known, _)| *known == name), "{name}");
+        }
+    }
+
+    #[test]
+    fn help_fits_the_window() {
+        for (name, syntax) in STATEMENTS {
+            assert!(syntax.lines().all(|line| line.len() <= 130), "{name}");
+        }
     }
 }

@@ -30,14 +30,14 @@ impl Shell {
                 view.border = value.parse().ok().filter(|border| *border <= 2).ok_or_else(|| wrong(name, value))?
             }
             "expanded" if value == "auto" => view.expanded = Expanded::Auto,
-            "expanded" => view.expanded = if boolean(value)? { Expanded::On } else { Expanded::Off },
-            "footer" => view.footer = boolean(value)?,
+            "expanded" => view.expanded = if switch(name, value)? { Expanded::On } else { Expanded::Off },
+            "footer" => view.footer = switch(name, value)?,
             "format" => {
                 // psql calls it aligned.
                 let value = if value == "aligned" { "table" } else { value };
                 view.format = Format::from_str(value, true).map_err(|_| wrong(name, value))?;
             }
-            "header" => view.header = boolean(value)?,
+            "header" => view.header = switch(name, value)?,
             "linestyle" => {
                 view.unicode = match value {
                     "unicode" => true,
@@ -47,7 +47,7 @@ impl Shell {
             }
             "null" => view.null = Some(value.to_owned()),
             "pager" if value == "always" => self.output.paging = Paging::Always,
-            "pager" => self.output.paging = if boolean(value)? { Paging::Auto } else { Paging::Off },
+            "pager" => self.output.paging = if switch(name, value)? { Paging::Auto } else { Paging::Off },
             _ => {}
         }
         Ok(())
@@ -103,6 +103,11 @@ impl Shell {
     }
 }
 
+/// `on` or `off` for an option that may be more.
+fn switch(name: &str, value: &str) -> Result<bool> {
+    boolean(value).map_err(|_| wrong(name, value))
+}
+
 /// `on` or `off`, in any of their words.
 pub(super) fn boolean(value: &str) -> Result<bool> {
     match value.to_ascii_lowercase().as_str() {
@@ -130,5 +135,5 @@ fn canonical(name: &str) -> Result<&'static str> {
 
 fn wrong(name: &str, value: &str) -> Failure {
     let values = OPTIONS.iter().find(|(known, _)| *known == name).map_or(&[][..], |(_, values)| values);
-    Failure::new(format!("'{value}' is no {name}")).with_hint(format!("choose one of {}", values.join(", ")))
+    Failure::new(format!("cannot set {name} to '{value}'")).with_hint(format!("choose one of {}", values.join(", ")))
 }

@@ -225,8 +225,16 @@ fn tables_are_listed_and_described() {
         let shown = home.run(&["-c", command]).rows();
         assert!(shown.contains(expected), "{command}: {shown}");
     }
-    let stderr = home.run(&["-c", "\\d onw"]).error();
-    assert!(stderr.contains("hint: did you mean 'own'?"), "{stderr}");
+    // Only where a column must have a value is there something to say about it.
+    assert!(home.run(&["-c", "\\d own"]).rows().contains("nullable"));
+    assert!(!home.run(&["-c", "\\d ext"]).rows().contains("nullable"));
+    // Sizes are for people.
+    assert!(listed.contains("│ size ") && listed.contains("│ 12 B "), "{listed}");
+    home.run(&["-c", "create schema lab; create table lab.trials (n int)"]).rows();
+    for (name, near) in [("onw", "own"), ("lab.trails", "lab.trials"), ("public.trials", "lab.trials")] {
+        let stderr = home.run(&["-c", &format!("\\d {name}")]).error();
+        assert!(stderr.contains(&format!("hint: did you mean '{near}'?")), "{stderr}");
+    }
 }
 
 #[test]
@@ -269,7 +277,72 @@ fn a_home_that_cannot_be_one_is_refused() {
         .output()
         .unwrap();
     assert_eq!(ran.status.code(), Some(1));
-    assert!(String::from_utf8_lossy(&ran.stderr).starts_with("error: "));
+    let stderr = String::from_utf8_lossy(&ran.stderr);
+    assert!(stderr.starts_with(&format!("error: \"{file}\" is not a folder\n")), "{stderr}");
+}
+
+#[test]
+fn a_wrong_name_in_the_settings_file_is_told_with_the_file() {
+    let home = Home::new();
+    std::fs::create_dir(home.path().join("home")).unwrap();
+    let file = home.file("home/nectarine.toml", "memory_limt = \"1GB\"\n");
+    let stderr = home.run(&["-c", "select 1"]).error();
+    assert!(stderr.contains(&format!("unknown setting \"nectarine.memory_limt\" in \"{file}\"")), "{stderr}");
+    assert!(stderr.contains("did you mean \"nectarine.memory_limit\"?"), "{stderr}");
+    home.file("home/nectarine.toml", "reuse = \"perhaps\"\n");
+    let stderr = home.run(&["-c", "select 1"]).error();
+    assert!(stderr.contains(&format!("in \"{file}\"")), "{stderr}");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_full_disk_is_told_once() {
+    let home = Home::new();
+    let expected = "error: cannot write the result: no space left on device\n";
+    for format in ["table", "csv", "json"] {
+        let mut command = home.command();
+        command.args(["--format", format, "-c", "select 1 as a"]);
+        command.stdout(std::fs::File::options().write(true).open("/dev/full").unwrap());
+        let ran = command.output().unwrap();
+        assert_eq!((ran.status.code(), String::from_utf8_lossy(&ran.stderr).as_ref()), (Some(1), expected), "{format}");
+    }
+    // The same for a file, and what comes later goes where it should.
+    let ran =
+        home.run_with(&["--format", "csv", "--keep-going"], "\\o /dev/full\nselect 1 as a;\n\\o\nselect 2 as a;\n");
+    assert_eq!((ran.stdout.as_str(), ran.stderr.matches("no space left").count()), ("a\n2\n", 1), "{}", ran.stderr);
+}
+
+#[test]
+#[cfg(unix)]
+fn a_program_that_leaves_early_does_not_keep_the_rows() {
+    let script = "select * from generate_series(1, 200000) \\g | head -n 1 > /dev/null\nselect 'after' as x;\n";
+    let ran = Home::new().run_with(&["--format", "csv", "--no-header"], script);
+    assert_eq!(ran.rows(), "after\n");
+}
+
+#[test]
+fn words_that_are_wrong_are_answered_with_those_that_are_right() {
+    let home = Home::new();
+    for (text, expected) in [
+        ("\\pset pager bogus", "choose one of on, off, always"),
+        ("\\x bogus", "choose one of on, off, auto"),
+        ("select :nothing", "hint: there is no variable 'nothing': \\set nothing VALUE makes one"),
+        ("select 1 where 'a' = :'nothing'", "hint: there is no variable 'nothing'"),
+        ("\\h verfy", "did you mean 'VERIFY'?"),
+    ] {
+        let stderr = home.run(&["-c", text]).error();
+        assert!(stderr.contains(expected), "{text}: {stderr}");
+    }
+    for (text, expected) in [
+        ("\\h copy", "STDIN"),
+        ("\\h copy", "HEADER [true | false]"),
+        ("\\h purge", "PURGE DERIVED FROM"),
+        ("\\h explain reuse", "EXPLAIN REUSE query"),
+        ("\\h explain", "EXPLAIN PROVENANCE"),
+    ] {
+        let shown = home.run(&["-c", text]).rows();
+        assert!(shown.contains(expected), "{text}: {shown}");
+    }
 }
 
 #[test]
@@ -289,6 +362,9 @@ fn the_demo_runs_again_and_again() {
     assert!(first.contains("4200") && first.contains("4572"), "{first}");
     let second = home.run(&["demo", "--clicks-per-day", "300"]).rows();
     assert!(second.contains("4200") && second.contains("4572") && second.contains("earlier run"), "{second}");
+    // What is said of the last query is what happened.
+    assert!(first.contains("only the new one was read") && !first.contains("nothing was read"), "{first}");
+    assert!(second.contains("nothing was read") && !second.contains("only the new one"), "{second}");
     assert_eq!(
         home.run(&["--format", "csv", "--no-header", "-c", "select count(*) from demo.clicks"]).rows(),
         "4572\n"

@@ -246,7 +246,13 @@ impl RemoteSession {
         }
         let first = |rows: Vec<Vec<String>>| rows.into_iter().filter_map(|row| row.into_iter().next()).collect();
         names.schemas = first(self.texts("SELECT schema_name FROM information_schema.schemata").await?);
-        names.settings = first(self.texts("SELECT name FROM system.settings").await?);
+        for row in self.texts("SELECT name, value FROM system.settings").await? {
+            let [name, value] = row.as_slice() else { continue };
+            if name == "datafusion.catalog.default_schema" {
+                names.current_schema.clone_from(value);
+            }
+            names.settings.push(name.clone());
+        }
         let functions = "SELECT DISTINCT routine_name FROM information_schema.routines";
         names.functions = first(self.texts(functions).await?);
         Ok(names)
