@@ -9,7 +9,7 @@
 //! ```
 //!
 //! DataFusion gives way to others where rows come from. A join or an UNNEST makes millions of batches of one that it reads, and
-//! a nested loop may look at billions of pairs of rows and give none at all: meanwhile its thread does nothing else, not even
+//! the filter of a join may look at billions of pairs of rows and let none pass: meanwhile its thread does nothing else, not even
 //! notice that the statement was cancelled.
 //!
 //! Runs after   all other rules: none of them looks through the node.
@@ -99,12 +99,24 @@ fn multiplies_rows(node: &Arc<dyn ExecutionPlan>) -> bool {
         || node.is::<UnnestExec>()
 }
 
+/// The same join, whose filter looks whether it should go on.
 fn with_stoppable_filter(node: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
-    let Some(join) = node.downcast_ref::<NestedLoopJoinExec>() else { return Ok(node) };
-    let Some(filter) = join.filter() else { return Ok(node) };
+    if let Some(join) = node.downcast_ref::<NestedLoopJoinExec>()
+        && let Some(filter) = join.filter()
+    {
+        return Ok(Arc::new(NestedLoopJoinExecBuilder::from(join).with_filter(Some(stoppable(filter))).build()?));
+    }
+    if let Some(join) = node.downcast_ref::<HashJoinExec>()
+        && let Some(filter) = join.filter()
+    {
+        return Ok(Arc::new(join.builder().with_filter(Some(stoppable(filter))).build()?));
+    }
+    Ok(node)
+}
+
+fn stoppable(filter: &JoinFilter) -> JoinFilter {
     let expression = Arc::new(StoppableExpr(Arc::clone(filter.expression())));
-    let filter = JoinFilter::new(expression, filter.column_indices().to_vec(), Arc::clone(filter.schema()));
-    Ok(Arc::new(NestedLoopJoinExecBuilder::from(join).with_filter(Some(filter)).build()?))
+    JoinFilter::new(expression, filter.column_indices().to_vec(), Arc::clone(filter.schema()))
 }
 
 /// The same value, unless the statement should end.
