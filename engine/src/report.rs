@@ -2,7 +2,9 @@
 //!
 //! ```text
 //!   statement    CREATE, ALTER, DROP, PAUSE, RESUME, RUN, SHOW
-//!   define       what a statement says, checked and completed: a report; and the statement that makes it
+//!   define       what a statement says, checked and completed: a report
+//!   definition   the statement that makes it
+//!   rows         reports and runs as rows
 //!   schedule     cron patterns in a time zone
 //!   place        where a time's output goes, and in which form
 //!   parameters   :run_date, :run_time, :last_run
@@ -30,6 +32,7 @@
 mod append;
 mod compute;
 mod define;
+mod definition;
 mod file;
 mod hook;
 mod output;
@@ -37,6 +40,7 @@ mod parameters;
 mod place;
 mod policy;
 mod render;
+mod rows;
 mod run;
 mod schedule;
 mod scheduler;
@@ -48,11 +52,12 @@ use std::sync::Arc;
 use nectarine_catalog::{Report, ReportId, ReportRun, RunQuery};
 use parking_lot::Mutex;
 
-pub(crate) use self::define::definition;
+pub(crate) use self::definition::definition;
 pub use self::file::report_from_file;
+pub(crate) use self::rows::{next_run, output_text, runs_batch, runs_schema};
 pub(crate) use self::schedule::Schedule;
 pub use self::scheduler::ReportScheduler;
-pub(crate) use self::statement::{may_see, next_run, output_text, run, runs_batch, runs_schema, schema};
+pub(crate) use self::statement::{may_see, run, schema};
 
 use crate::Result;
 use crate::engine::Shared;

@@ -1,6 +1,7 @@
 //! Reports: one output for each scheduled time, whatever happens.
 
 mod bad_input;
+mod bucket;
 mod by_the_clock;
 mod files;
 mod kills;

@@ -3,7 +3,7 @@
 //! Keeps true   nobody gives a view to somebody whose rights it would then read with, unless he has those rights himself: one who is no
 //!              administrator gives only to roles that he is in, and only where the new owner could have made the thing.
 
-use nectarine_catalog::{AccessChange, CatalogError, Securable};
+use nectarine_catalog::{AccessChange, CatalogError, Report, Securable};
 use nectarine_planner::sql::{Owned, Relation, SetOwner};
 use sqlparser::ast::Ident;
 
@@ -63,6 +63,12 @@ pub(super) async fn reassign(run: &StatementRun<'_>, from: &[Ident], to: &Ident)
     let mut of: Vec<Securable> = tables.map(|table| Securable::Table(table.id)).collect();
     let schemas = view.access.schema_owners.iter().filter(|(_, owner)| from.contains(owner));
     of.extend(schemas.map(|(schema, _)| Securable::Schema(schema.clone())));
-    change(run, AccessChange::SetOwner { of, owner: Some(to) }).await?;
+    change(run, AccessChange::SetOwner { of, owner: Some(to.clone()) }).await?;
+    let store = &run.catalog.shared.store;
+    for report in store.reports().await? {
+        if report.owner.as_ref().is_some_and(|owner| from.contains(owner)) {
+            store.change_report(&Report { owner: Some(to.clone()), ..report }).await?;
+        }
+    }
     Ok(run.command("REASSIGN OWNED"))
 }

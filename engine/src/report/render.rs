@@ -79,7 +79,7 @@ impl Page {
         let all = |wanted: Reused| self.sections.iter().all(|section| section.receipt.reused == wanted);
         let told = match (all(Reused::Exact), all(Reused::None)) {
             (true, _) => "everything: nothing had changed since it was computed last".to_string(),
-            (_, true) => "nothing: it was computed for the first time".to_string(),
+            (_, true) => "nothing".to_string(),
             _ if total > 0 => format!("{reused} of {total} pieces of data; only the rest was read"),
             _ => "a part".to_string(),
         };

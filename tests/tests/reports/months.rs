@@ -1,7 +1,7 @@
 //! Months of reports over a table that grows every day, with the clock driven: every scheduled time has one output, equal to the
 //! same query by stock DataFusion on the data of that time.
 //!
-//! `NECTARINE_REPORTS=500 NECTARINE_REPORT_DAYS=90` is the whole of it; the default is enough for every day.
+//! `NECTARINE_REPORTS=500 NECTARINE_REPORT_DAYS=90 NECTARINE_REPORT_ROWS=20000` (rows a day) is the whole of it; the default is enough for every day.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,8 +17,6 @@ use rand::{Rng, SeedableRng, rngs::StdRng};
 
 use super::run_due;
 
-/// Rows that a day brings.
-const ROWS_A_DAY: usize = 2000;
 const SHOPS: [&str; 7] = ["north", "south", "east", "west", "hill", "lake", "port"];
 
 fn number(name: &str, default: usize) -> usize {
@@ -62,18 +60,18 @@ fn schedule(n: usize) -> (&'static str, &'static str) {
     }
 }
 
-fn day_of_rows(random: &mut StdRng, day: usize) -> RecordBatch {
+fn day_of_rows(random: &mut StdRng, day: usize, n_rows: usize) -> RecordBatch {
     let schema = Arc::new(Schema::new(vec![
         Field::new("day", DataType::Int64, true),
         Field::new("shop", DataType::Utf8, true),
         Field::new("item", DataType::Int64, true),
         Field::new("amount", DataType::Int64, true),
     ]));
-    let shops = (0..ROWS_A_DAY).map(|_| SHOPS[random.random_range(0..SHOPS.len())]);
+    let shops = (0..n_rows).map(|_| SHOPS[random.random_range(0..SHOPS.len())]);
     let shops = Arc::new(StringArray::from_iter_values(shops));
-    let items = Arc::new(Int64Array::from_iter_values((0..ROWS_A_DAY).map(|_| random.random_range(0..10_000))));
-    let amounts = Arc::new(Int64Array::from_iter_values((0..ROWS_A_DAY).map(|_| random.random_range(0..1000))));
-    let days = Arc::new(Int64Array::from_iter_values(std::iter::repeat_n(day as i64, ROWS_A_DAY)));
+    let items = Arc::new(Int64Array::from_iter_values((0..n_rows).map(|_| random.random_range(0..10_000))));
+    let amounts = Arc::new(Int64Array::from_iter_values((0..n_rows).map(|_| random.random_range(0..1000))));
+    let days = Arc::new(Int64Array::from_iter_values(std::iter::repeat_n(day as i64, n_rows)));
     RecordBatch::try_new(schema, vec![days, shops, items, amounts]).expect("a batch")
 }
 
@@ -98,6 +96,7 @@ fn cpu() -> u64 {
 #[tokio::test(flavor = "multi_thread")]
 async fn every_time_has_one_output_equal_to_stock_datafusion() {
     let (n_reports, n_days) = (number("NECTARINE_REPORTS", 15), number("NECTARINE_REPORT_DAYS", 9));
+    let n_rows = number("NECTARINE_REPORT_ROWS", 2000);
     // Through the end of summer time in Europe and America.
     let clock = DrivenClock::at("2026-10-20T00:00:00Z");
     let db = Db::by(Arc::clone(&clock) as _, &[]).await;
@@ -116,7 +115,7 @@ async fn every_time_has_one_output_equal_to_stock_datafusion() {
     // Two looks a day: what is due between them runs on the data that is there at the second.
     for half in 0..n_days * 2 {
         if half % 2 == 0 {
-            let rows = day_of_rows(&mut random, half / 2);
+            let rows = day_of_rows(&mut random, half / 2, n_rows);
             let table = MemTable::try_new(rows.schema(), vec![vec![rows.clone()]]).expect("a table");
             let feeder = db.client();
             feeder.session().register_table("fresh", Arc::new(table));

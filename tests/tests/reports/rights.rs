@@ -51,5 +51,10 @@ async fn reports_have_owners() {
     assert_eq!(db.ok("SELECT count(*) FROM results").await, "1");
     db.ok("ALTER REPORT r OWNER TO bob").await;
     assert!(ann.err("RUN REPORT r").await.contains("permission denied"));
-    bob.ok("DROP REPORT r").await;
+    let error = db.err("DROP USER bob").await;
+    assert!(error.contains("cannot drop \"bob\": it owns 1 object"), "{error}");
+    db.ok("REASSIGN OWNED BY bob TO ann").await;
+    assert_eq!(db.ok("SELECT owner FROM system.reports").await, "ann");
+    db.ok("DROP USER bob").await;
+    ann.ok("DROP REPORT r").await;
 }

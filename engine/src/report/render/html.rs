@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::Page;
 use super::cells::{Cell, Cells};
 use super::chart::chart;
-use super::shape::drawing;
+use super::shape::{Drawing, drawing};
 use crate::Result;
 
 /// Rows that are shown.
@@ -32,15 +32,21 @@ pub(super) fn page(page: &Page) -> Result<String> {
     html.push_str("</header>\n");
     for section in &page.sections {
         html.push_str("<section>\n");
-        if let Some(drawing) = drawing(section, page.chart.as_deref())? {
+        let drawing = drawing(section, page.chart.as_deref())?;
+        // A table of one row would say the same once more.
+        let is_told = matches!(drawing, Some(Drawing::Figures(_)));
+        if let Some(drawing) = drawing {
             let _ = write!(html, "<figure>{}</figure>\n", chart(&drawing));
         }
         let cells = Cells::new(&section.schema, &section.batches, ROWS_MAX)?;
-        table(&mut html, &cells);
+        if !is_told {
+            table(&mut html, &cells);
+        }
         let n_rows = section.n_rows();
         let note = match n_rows {
             0 => "No rows.".to_string(),
             n if n > cells.rows.len() => format!("{} more rows are not shown.", n - cells.rows.len()),
+            1 if is_told => String::new(),
             1 => "1 row.".to_string(),
             n => format!("{n} rows."),
         };
