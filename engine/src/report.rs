@@ -2,7 +2,8 @@
 //!
 //! ```text
 //!   statement    CREATE, ALTER, DROP, PAUSE, RESUME, RUN, SHOW
-//!   define       what a statement says, checked and completed: a report
+//!   define       what a statement says, completed: a report
+//!   check        whether it could be run
 //!   definition   the statement that makes it
 //!   rows         reports and runs as rows
 //!   schedule     cron patterns in a time zone
@@ -11,6 +12,7 @@
 //!   policy       which runs begin now
 //!   scheduler    the loop: plans times, begins runs
 //!   run          the life of a run
+//!   manual       a run that somebody asks for
 //!   compute      its rows
 //!   output       bytes to their place
 //!   append       rows to a table
@@ -30,11 +32,13 @@
 //!              runs with its owner's rights, as they are when it runs.
 
 mod append;
+mod check;
 mod compute;
 mod define;
 mod definition;
 mod file;
 mod hook;
+mod manual;
 mod output;
 mod parameters;
 mod place;
@@ -57,7 +61,7 @@ pub use self::file::report_from_file;
 pub(crate) use self::rows::{next_run, output_text, runs_batch, runs_schema};
 pub(crate) use self::schedule::Schedule;
 pub use self::scheduler::ReportScheduler;
-pub(crate) use self::statement::{may_see, run, schema};
+pub(crate) use self::statement::{check_runs_as, may_see, run, schema};
 
 use crate::Result;
 use crate::engine::Shared;

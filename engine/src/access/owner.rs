@@ -10,6 +10,7 @@ use sqlparser::ast::Ident;
 use super::statement::{change, role_name};
 use crate::command::StatementRun;
 use crate::ddl::{check_kind, check_schema, normal, reference};
+use crate::report::check_runs_as;
 use crate::{Answer, EngineError, ErrorKind, Result};
 
 pub(super) async fn set(run: &StatementRun<'_>, set: SetOwner) -> Result<Answer> {
@@ -63,12 +64,15 @@ pub(super) async fn reassign(run: &StatementRun<'_>, from: &[Ident], to: &Ident)
     let mut of: Vec<Securable> = tables.map(|table| Securable::Table(table.id)).collect();
     let schemas = view.access.schema_owners.iter().filter(|(_, owner)| from.contains(owner));
     of.extend(schemas.map(|(schema, _)| Securable::Schema(schema.clone())));
-    change(run, AccessChange::SetOwner { of, owner: Some(to.clone()) }).await?;
     let store = &run.catalog.shared.store;
-    for report in store.reports().await? {
-        if report.owner.as_ref().is_some_and(|owner| from.contains(owner)) {
-            store.change_report(&Report { owner: Some(to.clone()), ..report }).await?;
-        }
+    let mut reports = store.reports().await?;
+    reports.retain(|report| report.owner.as_ref().is_some_and(|owner| from.contains(owner)));
+    if !reports.is_empty() {
+        check_runs_as(run.rights(), &to)?;
+    }
+    change(run, AccessChange::SetOwner { of, owner: Some(to.clone()) }).await?;
+    for report in reports {
+        store.change_report(&Report { owner: Some(to.clone()), ..report }).await?;
     }
     Ok(run.command("REASSIGN OWNED"))
 }

@@ -10,7 +10,8 @@ use nectarine_catalog::{CatalogError, Report, ReportId, ReportOutput};
 use nectarine_planner::sql::ReportStatement;
 use sqlparser::ast::Ident;
 
-use super::define::{check, specify};
+use super::check::check;
+use super::define::specify;
 use super::definition::definition;
 use super::rows::{batch, explain_schema, runs_batch, runs_schema, show_create_schema, shown, shown_schema};
 use super::run::find;
@@ -100,9 +101,7 @@ pub(crate) async fn run(run: &StatementRun<'_>, statement: ReportStatement) -> R
                 return Ok(run.noticed("ALTER REPORT", format!("report \"{name}\" does not exist, skipping")));
             };
             let owner = name_of(&owner);
-            if !run.rights().access().roles.contains_key(&owner) {
-                return Err(CatalogError::NotFound { what: "user or role", name: owner }.into());
-            }
+            check_runs_as(run.rights(), &owner)?;
             run.rights().check_gives_to(&owner, None)?;
             store.change_report(&Report { owner: Some(owner), ..before.clone() }).await?;
             Ok(run.command("ALTER REPORT"))
@@ -210,6 +209,17 @@ fn check_owns(rights: &Rights, report: &Report) -> Result<()> {
         true => Ok(()),
         false => Err(EngineError::new(ErrorKind::Denied, format!("permission denied for report \"{}\"", report.name))
             .with_detail("only its owner, and administrators, may change or run it")),
+    }
+}
+
+/// A report runs as somebody who can log in.
+pub(crate) fn check_runs_as(rights: &Rights, owner: &str) -> Result<()> {
+    match rights.access().roles.get(owner) {
+        None => Err(CatalogError::NotFound { what: "user", name: owner.to_string() }.into()),
+        Some(role) if role.password.is_none() => {
+            Err(EngineError::new(ErrorKind::Sql, format!("\"{owner}\" is a role, and a report runs as a user")))
+        }
+        Some(_) => Ok(()),
     }
 }
 

@@ -1,5 +1,10 @@
 //! What runs when, and what it leaves.
 
+use std::sync::Arc;
+
+use nectarine_tests::clock::DrivenClock;
+use nectarine_tests::db::Db;
+
 use super::{home, read, run_due, runs};
 
 #[tokio::test(flavor = "multi_thread")]
@@ -175,6 +180,30 @@ async fn parameters_and_several_statements() {
     run_due(&db).await;
     let second = read(&db, "r-02.md");
     assert!(second.contains("| 2026-11-17 | 2026-11-17 02:00:00 | 2026-11-17 01:00:00 |"), "{second}");
+}
+
+/// Commands are run only where the server allows it.
+#[tokio::test(flavor = "multi_thread")]
+async fn hooks_are_off_unless_allowed() {
+    for allowed in ["false", "true"] {
+        let clock = DrivenClock::at("2026-11-17T00:00:00Z");
+        let db = Db::by(Arc::clone(&clock) as _, &[("report_hooks", allowed)]).await;
+        let told = db.folder().join("told");
+        let made = db
+            .ok(&format!(
+                "CREATE REPORT r SCHEDULE '@hourly' OUTPUT '{{dir}}/{{hour}}.csv'
+                 HOOK 'echo $NECTARINE_REPORT $NECTARINE_STATE $NECTARINE_ROWS $NECTARINE_SCHEDULED_FOR > {}' AS SELECT 1 AS a",
+                told.display()
+            ))
+            .await;
+        assert_eq!(made.contains("will not be run"), allowed == "false", "{made}");
+        assert!(db.err("SET nectarine.report_hooks = true").await.contains("read when the home is opened"));
+        clock.pass(3600);
+        assert_eq!(run_due(&db).await, 1);
+        let found = std::fs::read_to_string(&told).ok();
+        let expected = (allowed == "true").then_some("r finished 1 2026-11-17T01:00:00+00:00\n");
+        assert_eq!(found.as_deref(), expected);
+    }
 }
 
 /// Two servers on one home, each with its own loop.

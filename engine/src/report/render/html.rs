@@ -10,6 +10,8 @@ use crate::Result;
 
 /// Rows that are shown.
 const ROWS_MAX: usize = 5000;
+/// More of them scroll.
+const TALL_ROWS: usize = 25;
 
 pub(super) fn page(page: &Page) -> Result<String> {
     let title = escaped(&page.title);
@@ -69,7 +71,9 @@ pub(super) fn page(page: &Page) -> Result<String> {
 }
 
 fn table(html: &mut String, cells: &Cells) {
-    html.push_str("<div class=\"scroll\"><table>\n<thead><tr>");
+    // A long one scrolls, so that what is below is found; on paper it is whole.
+    let tall = if cells.rows.len() > TALL_ROWS { " tall" } else { "" };
+    let _ = write!(html, "<div class=\"scroll{tall}\"><table>\n<thead><tr>");
     let class = |is_number: bool| if is_number { " class=\"n\"" } else { "" };
     for (name, is_number) in cells.names.iter().zip(&cells.is_number) {
         let _ = write!(html, "<th{}>{}</th>", class(*is_number), escaped(name));
