@@ -66,6 +66,10 @@ impl Reports {
                 }
                 Err(error) => self.failed(report, &claimed, &error, started, is_manual).await?,
             };
+            if ended.state == RunState::Finished {
+                let ReportRun { rows, output, elapsed_ms, reused, .. } = &ended;
+                tracing::info!(report = report.name, rows, output, elapsed_ms, reused, "a report was run");
+            }
             if !ended.state.is_open() && options(self.shared.template.config_options()).report_hooks {
                 hook::call(report, &ended).await;
             }
