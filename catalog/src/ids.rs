@@ -55,3 +55,7 @@ identifier! {
     /// One statement, as found in `system.queries`.
     QueryId
 }
+identifier! {
+    /// A report for as long as it exists, through renames and changes.
+    ReportId
+}

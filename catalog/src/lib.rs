@@ -13,6 +13,7 @@
 //!   text          byte-range extents of growing text files
 //!   tracker       the extents of an external table right now
 //!   access        users, roles, and what they may do
+//!   report        queries that run by the clock, and their runs
 //!   cache         the view cache: which results exist, of which program, over which extents
 //!   store         the metadata store: one trait, an SQLite home, an in-memory twin
 //!   fail_point    places where tests kill the process
@@ -33,6 +34,7 @@ mod location;
 mod named;
 mod object_stores;
 mod pieces;
+mod report;
 pub mod stats;
 pub mod store;
 mod table;
@@ -52,13 +54,14 @@ pub use extent::{ByteRange, Extent};
 pub use fail_point::fail_point;
 pub use fingerprint::{Fingerprint, FingerprintBuilder};
 pub use identity::{Clock, FileIdentity, RACY_NS, SystemClock, content_fingerprint};
-pub use ids::{QueryId, TableId};
+pub use ids::{QueryId, ReportId, TableId};
 pub use listing::{ListedFile, infer_partition_columns, list, list_partitioned};
 pub use location::{Compression, FileKind, Location, looks_like_location, object_path};
 pub use named::{
     DerivedSource, DerivedSources, DerivedTable, Frozen, FrozenRelation, FrozenStream, MaterializedView, depends_on,
 };
 pub use object_stores::{ObjectStores, SteadyStore, is_store_option, plain_location, store_url};
+pub use report::{CatchUp, Concurrency, Report, ReportOutput, ReportRun, ReportSpec, RunPlan, RunQuery, RunState};
 pub use table::{ColumnDefault, ExternalSource, FileFormatKind, Function, TableDef, TableKind, TableName};
 pub use text::{CsvDialect, CsvRecords, OpenQuote, whole_records};
 pub use tracker::{Description, ExtentReader, ExtentTracker, table_key};

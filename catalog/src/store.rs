@@ -28,8 +28,8 @@ use crate::cache::{
     UseCount,
 };
 use crate::{
-    Access, AccessChange, CatalogError, DerivedSources, Extent, Fingerprint, Function, QueryId, Result, TableDef,
-    TableId, TableName,
+    Access, AccessChange, CatalogError, DerivedSources, Extent, Fingerprint, Function, QueryId, Report, ReportId,
+    ReportRun, Result, RunPlan, RunQuery, RunState, TableDef, TableId, TableName,
 };
 
 /// Durable metadata of one home.
@@ -239,6 +239,30 @@ pub trait MetadataStore: fmt::Debug + Send + Sync {
     ) -> Result<(Option<Fingerprint>, Vec<Fingerprint>)>;
     /// Deletes those of the lists that no entry has; how many.
     async fn drop_cache_inputs(&self, inputs: &[Fingerprint]) -> Result<usize>;
+
+    /// All reports, sorted by name.
+    async fn reports(&self) -> Result<Vec<Report>>;
+    /// `AlreadyExists` if the name is taken. Neither reports nor runs change the catalog's version.
+    async fn create_report(&self, report: &Report) -> Result<()>;
+    /// Replaces all but the identifier and the time it was made; what is planned stays planned, if that is later. `NotFound`, or `AlreadyExists` if its new name is taken.
+    async fn change_report(&self, report: &Report) -> Result<()>;
+    /// Forgets a report and its runs; false if there is none.
+    async fn drop_report(&self, id: ReportId) -> Result<bool>;
+    /// Adds runs for scheduled times; nothing happens, and the answer is false, if the report is planned up to another time by
+    /// now, or gone.
+    async fn plan_report_runs(&self, plan: &RunPlan) -> Result<bool>;
+    /// Runs, those scheduled last first.
+    async fn report_runs(&self, wanted: &RunQuery) -> Result<Vec<ReportRun>>;
+    /// Adds a run that is not of the schedule; false if there is one for its time. `NotFound` if the report is gone.
+    async fn add_report_run(&self, run: &ReportRun) -> Result<bool>;
+    /// Writes a run down, if it is still in that state and attempt; with the rows that it appends to a managed table, in the same
+    /// transaction. False, and nothing happened, if somebody else changed it. `TableNotFound` if the table is gone.
+    async fn change_report_run(
+        &self,
+        was: (RunState, i64),
+        run: &ReportRun,
+        append: Option<(TableId, &[Extent])>,
+    ) -> Result<bool>;
 
     /// Waits for everything committed to be safe and closes the store; later calls fail.
     async fn close(&self);

@@ -84,8 +84,62 @@ pub(crate) enum Task {
     /// Look after cached results
     #[command(subcommand)]
     Cache(CacheTask),
+    /// Look after reports: queries that `nectarine serve` runs by the clock
+    #[command(subcommand)]
+    Report(ReportTask),
     /// Serve the home to other programs
     Serve(ServeArgs),
+}
+
+/// What to do with reports.
+#[derive(Subcommand, Debug)]
+pub(crate) enum ReportTask {
+    /// List them, with their next and last times
+    Ls,
+    /// Show one: what it does, and its last runs
+    Show {
+        /// Its name
+        name: String,
+    },
+    /// Run one now
+    Run {
+        /// Its name
+        name: String,
+        /// For this time instead of now, by the report's time zone
+        #[arg(long = "for", value_name = "TIME")]
+        time: Option<String>,
+    },
+    /// Let its times pass without runs
+    Pause {
+        /// Its name
+        name: String,
+    },
+    /// Run it by its schedule again, from now on
+    Resume {
+        /// Its name
+        name: String,
+    },
+    /// Forget it, and its runs; its outputs stay
+    Drop {
+        /// Its name
+        name: String,
+    },
+    /// Make the reports what the .sql files of a folder say
+    Apply {
+        /// Where the files are
+        folder: PathBuf,
+        /// Only say what would change
+        #[arg(long)]
+        dry_run: bool,
+        /// Drop reports that no file stands for
+        #[arg(long)]
+        prune: bool,
+    },
+    /// Say what applying a folder would change, line by line
+    Diff {
+        /// Where the files are
+        folder: PathBuf,
+    },
 }
 
 #[derive(ClapArgs, Debug)]
@@ -137,6 +191,10 @@ pub(crate) struct ServeArgs {
     /// How long a login lasts [default: 12]
     #[arg(long, value_name = "HOURS", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) login_hours: Option<u32>,
+
+    /// Do not run reports: another server does, or nobody is to
+    #[arg(long)]
+    pub(crate) no_reports: bool,
 
     /// Ask for no password: everybody who can connect may do everything (only on 127.0.0.1 or [::1])
     #[arg(long)]

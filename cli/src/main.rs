@@ -9,6 +9,7 @@
 //!   print      how rows look
 //!   demo       a tour
 //!   cache      looking after cached results
+//!   report     looking after reports
 //!   serve      the home for other programs
 //! ```
 
@@ -28,6 +29,7 @@ mod live;
 mod output;
 mod print;
 mod prompt;
+mod report;
 mod serve;
 mod standard_input;
 mod terminal;
@@ -58,7 +60,7 @@ fn main() -> ExitCode {
     let mut args = Args::from_command_line();
     let terminal = Terminal::detect();
     if let Err(error) = serve::config::merge(&mut args) {
-        report(&error, &terminal);
+        tell(&error, &terminal);
         return ExitCode::FAILURE;
     }
     let serve = match &args.subcommand {
@@ -71,7 +73,7 @@ fn main() -> ExitCode {
         Ok(Flow::Failed) => ExitCode::FAILURE,
         Ok(Flow::Interrupted) => ExitCode::from(interrupt::EXIT_CODE),
         Err(error) => {
-            report(&error, &terminal);
+            tell(&error, &terminal);
             ExitCode::FAILURE
         }
     }
@@ -101,6 +103,7 @@ fn run(args: &Args, terminal: Terminal) -> anyhow::Result<Flow> {
     let flow = match &args.subcommand {
         Some(Task::Demo(demo)) => demo::run(&mut shell, demo),
         Some(Task::Cache(task)) => cache::run(&mut shell, &engine, task),
+        Some(Task::Report(task)) => report::run(&mut shell, task),
         Some(Task::Serve(serve)) => serve::run(&runtime, &engine, serve),
         None if !args.inputs.is_empty() => run_inputs(&mut shell, &args.inputs),
         None if interactive => prompt::run(&mut shell),
@@ -171,7 +174,7 @@ fn run_inputs(shell: &mut Shell, inputs: &[Input]) -> anyhow::Result<Flow> {
 }
 
 /// The engine's errors keep their hints; others show what was attempted and why it failed.
-fn report(error: &anyhow::Error, terminal: &Terminal) {
+fn tell(error: &anyhow::Error, terminal: &Terminal) {
     let failure = match error.downcast_ref::<EngineError>() {
         Some(error) => Failure::Statement { error: error.clone(), sql: String::new() },
         None => Failure::new(error.chain().map(ToString::to_string).collect::<Vec<_>>().join(": ")),

@@ -52,7 +52,11 @@ pub(crate) fn run(runtime: &Runtime, engine: &Engine, args: &ServeArgs) -> anyho
         // For who started it and has to know the port.
         writeln!(std::io::stdout(), "Flight SQL at {}", server.url())?;
         std::io::stdout().flush()?;
+        let reports = (!args.no_reports).then(|| engine.reports().start());
         stop.asked().await;
+        if let Some(reports) = reports {
+            reports.stop().await;
+        }
         // Whoever asks twice does not want to wait.
         tokio::select! {
             () = server.stop() => {}

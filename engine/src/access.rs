@@ -216,7 +216,8 @@ pub(crate) fn check_statement(rights: &Rights, statement: &Statement) -> Result<
         | Statement::AlterTableRename(_)
         | Statement::AlterTableSetSchema(_)
         | Statement::ShowCreate(_)
-        | Statement::Access(_) => return Ok(()),
+        | Statement::Access(_)
+        | Statement::Report(_) => return Ok(()),
     };
     rights.check_admin(attempted)
 }

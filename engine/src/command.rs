@@ -37,7 +37,7 @@ use crate::session::Session;
 use crate::statement::{Planning, StatementCatalog, wrap};
 use crate::{
     Answer, AnswerKind, EngineError, ErrorKind, Notice, Pipes, Result, copy_from, copy_place, copy_to, ddl, parameters,
-    pins, plan_text, provenance, settings, show, system, unfinished,
+    pins, plan_text, provenance, report, settings, show, system, unfinished,
 };
 
 /// One statement and what it runs with.
@@ -90,6 +90,7 @@ impl StatementRun<'_> {
             Statement::Pin(target) => pins::pin(self, target).await,
             Statement::Unpin(target) => pins::unpin(self, target).await,
             Statement::Access(statement) => access::run(self, statement).await,
+            Statement::Report(statement) => Box::pin(report::run(self, statement)).await,
         }
     }
 

@@ -121,7 +121,7 @@ pub(crate) fn locate(shared: &Shared, state: &SessionState, pipes: &Pipes, copy:
 }
 
 /// Fails now if a file cannot be there, or not be written. The path behind a link: a link stays one.
-fn check_file(path: PathBuf) -> Result<PathBuf> {
+pub(crate) fn check_file(path: PathBuf) -> Result<PathBuf> {
     let path = match path.symlink_metadata() {
         Ok(found) if found.is_symlink() => fs::canonicalize(&path).or_else(|_| {
             let target = fs::read_link(&path)?;
@@ -160,7 +160,7 @@ fn check_device(_path: &Path) -> Result<()> {
     Ok(())
 }
 
-fn fault(attempted: &'static str, path: &Path, error: io::Error) -> EngineError {
+pub(crate) fn fault(attempted: &'static str, path: &Path, error: io::Error) -> EngineError {
     let location = path.display().to_string();
     let error = ExecutorError::Write { attempted, location, source: Arc::new(error) };
     EngineError::from(DataFusionError::from(error))

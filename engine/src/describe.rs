@@ -12,7 +12,7 @@ use nectarine_planner::sql::{AccessStatement, Statement};
 use sqlparser::ast;
 
 use crate::session::{Opened, Session};
-use crate::{Result, access, command, copy_to, parameters, pins, provenance, reuse, show};
+use crate::{Result, access, command, copy_to, parameters, pins, provenance, report, reuse, show};
 
 /// What is known of a statement before it runs.
 #[derive(Clone, Debug)]
@@ -62,6 +62,7 @@ pub(crate) async fn describe(session: &Session, opened: Opened) -> Result<Descri
         Statement::Verify(_) => Described::rows(provenance::verify_schema()),
         Statement::Pin(_) | Statement::Unpin(_) => Described::rows(pins::schema()),
         Statement::Access(AccessStatement::CreateToken { .. }) => Described::rows(access::token_schema()),
+        Statement::Report(statement) => report::schema(&statement).map(Described::rows).unwrap_or_default(),
         Statement::CopyFrom(_)
         | Statement::CreateView(_)
         | Statement::CreateDerived(_)

@@ -26,6 +26,7 @@ use crate::home::Home;
 use crate::memory::SharedMemory;
 use crate::only_views::OnlyViews;
 use crate::query_log::QueryLog;
+use crate::report::{ActiveRuns, Reports};
 use crate::reuse::{self, CacheAdmin, Reuse};
 use crate::session::Session;
 use crate::settings::{NectarineExtension, NectarineOptions, SPILL_FILE_BYTES, Settings, parse_size};
@@ -52,6 +53,8 @@ pub(crate) struct Shared {
     pub(crate) log: QueryLog,
     pub(crate) reuse: Reuse,
     pub(crate) settings: Settings,
+    /// Runs of reports that this process is at.
+    pub(crate) active_runs: ActiveRuns,
     /// What every session starts from.
     pub(crate) template: Shielded<SessionState>,
     /// Last, so that the temporary folder goes after all who write to it.
@@ -105,6 +108,11 @@ impl Engine {
         CacheAdmin::new(self.shared.reuse.clone())
     }
 
+    /// The reports of this home, for those who run them.
+    pub fn reports(&self) -> Reports {
+        Reports::new(Arc::clone(&self.shared))
+    }
+
     /// Writes down what is still in memory and closes the home. Running statements fail.
     pub async fn shutdown(&self) {
         self.shared.reuse.flush().await;
@@ -150,7 +158,7 @@ impl EngineBuilder {
         self
     }
 
-    /// Tells how old cached results are; the machine's clock unless said otherwise.
+    /// Tells how old cached results are and when reports are due; the machine's clock unless said otherwise.
     #[must_use]
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = Some(clock);
@@ -219,7 +227,9 @@ impl EngineBuilder {
         let reuse = Reuse::open(&home, Arc::clone(&store), object_stores.clone(), &ours, clock).await?;
         let reuse = Reuse { cost_min: self.cost_min, ..reuse };
         let template = Shielded(template);
-        let shared = Shared { store, object_stores, tracker, catalog, log, reuse, settings, template, home };
+        let active_runs = ActiveRuns::default();
+        let shared =
+            Shared { store, object_stores, tracker, catalog, log, reuse, settings, active_runs, template, home };
         let shared = Arc::new(shared);
         reuse::follow(Arc::downgrade(&shared));
         Ok(Engine { shared })

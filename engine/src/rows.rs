@@ -269,6 +269,8 @@ impl Ending {
         for hit in &self.hits {
             self.reuse.cache.used(&hit.key, if is_exact { saved_us } else { hit.found.cost_us });
         }
+        let extents = self.catalog.extents_read();
+        let data_to = extents.iter().flat_map(|list| list.iter()).map(|extent| extent.modified_at).max();
         self.receipt.change(|receipt| {
             receipt.reused = match (self.hits.is_empty(), is_exact) {
                 (true, _) => Reused::None,
@@ -279,6 +281,7 @@ impl Ending {
             receipt.saved = Duration::from_micros(saved_us);
             receipt.extents = self.extents;
             receipt.kept = n_kept;
+            receipt.data_to = data_to;
         });
         self.record.reused(&self.receipt.get());
     }

@@ -87,6 +87,10 @@ extensions_options! {
         /// whole results always.
         pub cache_threshold: usize, default = 2
 
+        /// Whether the commands that reports name (`HOOK '..'`) are run after their runs, on the machine and with the rights of
+        /// the server. Read when the home is opened.
+        pub report_hooks: bool, default = false
+
         /// Seconds after which a statement is ended with an error, whether it computes or its client does not read; 0 for never.
         pub statement_timeout: usize, default = 0
 
@@ -134,7 +138,8 @@ impl ExtensionOptions for NectarineExtension {
 }
 
 /// Settings that are read once, when the home is opened.
-const AT_OPEN: [&str; 8] = [
+const AT_OPEN: [&str; 9] = [
+    "nectarine.report_hooks",
     "nectarine.trace_endpoint",
     "nectarine.memory_limit",
     "nectarine.spill_limit",

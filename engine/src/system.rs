@@ -13,6 +13,8 @@ mod pins;
 mod programs;
 mod provenance;
 mod queries;
+mod report_runs;
+mod reports;
 mod settings;
 mod shadow_budgets;
 mod tables;
@@ -51,6 +53,8 @@ enum Kind {
     Programs,
     Provenance,
     Queries,
+    ReportRuns,
+    Reports,
     Settings,
     ShadowBudgets,
     Tables,
@@ -58,7 +62,7 @@ enum Kind {
     Users,
 }
 
-const ALL: [(&str, Kind); 16] = [
+const ALL: [(&str, Kind); 18] = [
     ("cache_entries", Kind::CacheEntries),
     ("dependencies", Kind::Dependencies),
     ("evictions", Kind::Evictions),
@@ -70,6 +74,8 @@ const ALL: [(&str, Kind); 16] = [
     ("programs", Kind::Programs),
     ("provenance", Kind::Provenance),
     ("queries", Kind::Queries),
+    ("report_runs", Kind::ReportRuns),
+    ("reports", Kind::Reports),
     ("settings", Kind::Settings),
     ("shadow_budgets", Kind::ShadowBudgets),
     ("tables", Kind::Tables),
@@ -78,7 +84,8 @@ const ALL: [(&str, Kind); 16] = [
 ];
 
 /// Tables that leave out what is not his to see.
-const OF_EVERYBODY: [&str; 7] = ["functions", "grants", "queries", "settings", "tables", "tokens", "users"];
+const OF_EVERYBODY: [&str; 9] =
+    ["functions", "grants", "queries", "report_runs", "reports", "settings", "tables", "tokens", "users"];
 
 /// The schema as one statement sees it.
 #[derive(Debug)]
@@ -138,6 +145,8 @@ impl Kind {
             Self::Programs => programs::schema(),
             Self::Provenance => provenance::schema(),
             Self::Queries => queries::schema(),
+            Self::ReportRuns => report_runs::schema(),
+            Self::Reports => reports::schema(),
             Self::Settings => settings::schema(),
             Self::ShadowBudgets => shadow_budgets::schema(),
             Self::Tables => tables::schema(),
@@ -197,6 +206,8 @@ impl TableProvider for SystemTable {
             Kind::Programs => programs::rows(&self.catalog).await?,
             Kind::Provenance => provenance::rows(&self.catalog, filters).await?,
             Kind::Queries => queries::rows(&self.catalog, &self.rights).await?,
+            Kind::ReportRuns => report_runs::rows(&self.catalog, &self.rights).await?,
+            Kind::Reports => reports::rows(&self.catalog, &self.rights).await?,
             Kind::Settings => settings::rows(&self.catalog, state)?,
             Kind::ShadowBudgets => shadow_budgets::rows(&self.catalog).await?,
             Kind::Tables => tables::rows(&self.catalog, &self.rights).await?,

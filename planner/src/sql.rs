@@ -23,6 +23,7 @@ mod placeholder;
 mod position;
 mod refuse;
 mod relocate;
+mod report;
 mod split;
 mod statement;
 mod view;
@@ -35,6 +36,7 @@ pub use parse::{ParseOptions, parse};
 pub use position::{find_name, offset_of};
 pub use refuse::{refuse_ignored, refuse_on_scalar_functions};
 pub use relocate::rename_relations;
+pub use report::{ReportClauses, ReportStatement, ReportTarget};
 pub use split::{is_complete, split_statements};
 pub use statement::{
     AlterTableRename, AlterTableSetSchema, CopyFrom, CreateDerived, CreateView, Drop, Percent, PinDerived, PinTarget,

@@ -21,7 +21,7 @@ use arrow::array::Array;
 use arrow::record_batch::RecordBatch;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use datafusion::execution::SessionStateBuilder;
-use nectarine_engine::{AnswerKind, CacheAdmin, Engine, EngineError, Receipt, Session, Settings};
+use nectarine_engine::{AnswerKind, CacheAdmin, Clock, Engine, EngineError, Receipt, Session, Settings};
 use tempfile::TempDir;
 
 use crate::hook::Hook;
@@ -37,6 +37,7 @@ pub struct Db {
     engine: Engine,
     hook: Hook,
     settings: Vec<(String, String)>,
+    clock: Option<Arc<dyn Clock>>,
     /// Last, so that the folder goes after all who use it.
     folder: Arc<TempDir>,
 }
@@ -53,25 +54,40 @@ impl Db {
         Self::open(folder, settings).await.expect("a new home opens")
     }
 
+    /// A new home whose time is told by a clock.
+    pub async fn by(clock: Arc<dyn Clock>, settings: &[(&str, &str)]) -> Self {
+        let folder = Arc::new(tempfile::tempdir().expect("a temporary folder"));
+        Self::open_by(folder, settings, Some(clock)).await.expect("a new home opens")
+    }
+
     /// Another engine on the same home, beside this one.
     pub async fn second(&self) -> Self {
         let settings: Vec<(&str, &str)> =
             self.settings.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
-        Self::open(Arc::clone(&self.folder), &settings).await.expect("the home opens a second time")
+        let opened = Self::open_by(Arc::clone(&self.folder), &settings, self.clock.clone()).await;
+        opened.expect("the home opens a second time")
     }
 
     /// Closes the home and opens it again.
     pub async fn reopen(self) -> Self {
-        let Self { session, engine, hook, settings, folder } = self;
+        let Self { session, engine, hook, settings, clock, folder } = self;
         engine.shutdown().await;
         drop((session, engine, hook));
         let settings: Vec<(&str, &str)> =
             settings.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
-        Self::open(folder, &settings).await.expect("the home opens again")
+        Self::open_by(folder, &settings, clock).await.expect("the home opens again")
     }
 
     /// Opens the home in a folder.
     pub async fn open(folder: Arc<TempDir>, settings: &[(&str, &str)]) -> Result<Self, EngineError> {
+        Self::open_by(folder, settings, None).await
+    }
+
+    async fn open_by(
+        folder: Arc<TempDir>,
+        settings: &[(&str, &str)],
+        clock: Option<Arc<dyn Clock>>,
+    ) -> Result<Self, EngineError> {
         watch();
         let mut chosen = Settings::default();
         for (name, value) in settings {
@@ -84,10 +100,13 @@ impl Db {
             builder
         };
         let home = folder.path().join("home");
-        let builder = Engine::builder().home(home).settings(chosen).cost_min(COST_MIN).extend(extend);
+        let mut builder = Engine::builder().home(home).settings(chosen).cost_min(COST_MIN).extend(extend);
+        if let Some(clock) = &clock {
+            builder = builder.clock(Arc::clone(clock));
+        }
         let engine = Box::pin(builder.open()).await?;
         let settings = settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-        Ok(Self { session: engine.session(), engine, hook, settings, folder })
+        Ok(Self { session: engine.session(), engine, hook, settings, clock, folder })
     }
 
     /// The same home with a session of its own.

@@ -1,5 +1,6 @@
 //! Does it hold: what the integration tests share.
 
+pub mod clock;
 pub mod conformance;
 pub mod db;
 pub mod files;

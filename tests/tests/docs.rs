@@ -1,9 +1,10 @@
-//! docs/settings.md says what the code says. `NECTARINE_APPROVE=1` writes it anew.
+//! docs/settings.md says what the code says: `NECTARINE_APPROVE=1` writes it anew. What docs/reports.md shows works as it is shown.
 
 use std::fs;
 use std::path::Path;
 
-use nectarine_engine::Settings;
+use nectarine_engine::{Settings, split_statements};
+use nectarine_tests::db::Db;
 
 fn reference() -> String {
     let mut text = String::from(
@@ -33,4 +34,24 @@ fn settings_reference() {
         found == expected,
         "docs/settings.md is not what the code says: NECTARINE_APPROVE=1 tests/run settings_reference"
     );
+}
+
+/// Every statement of the page, in order.
+#[tokio::test(flavor = "multi_thread")]
+async fn reports_as_shown() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("a parent").join("docs/reports.md");
+    let text = fs::read_to_string(path).expect("the page");
+    let db = Db::new().await;
+    let mut n_statements = 0;
+    for block in text.split("```sql\n").skip(1).filter_map(|rest| rest.split("```").next()) {
+        // Paths begin where the process was started: here, beside the home.
+        let block = block.replace("'reports/", "'{dir}/reports/");
+        for range in split_statements(&block) {
+            db.ok(&block[range]).await;
+            n_statements += 1;
+        }
+    }
+    assert!(n_statements > 15, "the page has statements");
+    assert!(db.folder().join("reports/sales-2026-11-17.html").exists());
+    assert_eq!(db.ok("SELECT CAST(at AS TEXT), amount FROM totals").await, "2026-11-17T06:00:00|30");
 }

@@ -19,6 +19,7 @@ mod pins;
 mod processes;
 mod provenance;
 mod purge;
+mod reports;
 mod reuse;
 mod rights;
 mod s3;

@@ -11,7 +11,7 @@ use super::{GoneFile, KnownFile, LookupRecord, MemoryStore, MetadataStore, Query
 use crate::cache::{DataScope, EvictionNote, PinMoves, Publication};
 use crate::{
     AccessChange, ByteRange, CatalogError, ColumnDefault, Extent, ExternalSource, FileFormatKind, Fingerprint,
-    Function, QueryId, TableDef, TableId, TableKind, TableName,
+    Function, QueryId, ReportId, RunQuery, TableDef, TableId, TableKind, TableName,
 };
 
 /// A test per check and kind of store.
@@ -39,6 +39,7 @@ pub(crate) mod cache;
 mod named;
 mod pins;
 mod provenance;
+mod reports;
 mod space;
 
 conformance! {
@@ -708,6 +709,11 @@ async fn a_closed_store_refuses_everything(store: &dyn MetadataStore) {
         store.pin(&pins::pin(1), 1);
         store.unpin(&pins::pin(1).subject);
         store.move_pins(&PinMoves::default());
+        store.reports();
+        store.create_report(&reports::report("a"));
+        store.change_report(&reports::report("a"));
+        store.drop_report(ReportId::new());
+        store.report_runs(&RunQuery::default());
     }
     let error = store.append_extents(t.id, &[]).await.expect_err("a refusal");
     assert_eq!(error.to_string(), "cannot append extents in the metadata store");

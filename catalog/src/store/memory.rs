@@ -4,6 +4,7 @@
 //! anything, under one lock, so a refused call leaves no trace.
 
 mod cache;
+mod reports;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,6 +13,7 @@ use async_trait::async_trait;
 use parking_lot::{MappedMutexGuard, Mutex, MutexGuard};
 
 use self::cache::Cache;
+use self::reports::Reports;
 use super::{
     GoneFile, KnownFile, LookupRecord, MetadataStore, QueryRecord, Versions, closed, no_such_schema, no_such_table,
     table_exists,
@@ -23,8 +25,9 @@ use crate::cache::{
     ProgramRecord, ProgramRun, Publication, RelativeRecord, SpaceOutcome, SpaceRequest, StoredProgram, UseCount,
 };
 use crate::{
-    Access, AccessChange, CatalogError, DerivedSources, Extent, Fingerprint, Function, Grant, QueryId, Result,
-    Securable, TableDef, TableId, TableName, named, plain_location,
+    Access, AccessChange, CatalogError, DerivedSources, Extent, Fingerprint, Function, Grant, QueryId, Report,
+    ReportId, ReportRun, Result, RunPlan, RunQuery, RunState, Securable, TableDef, TableId, TableName, named,
+    plain_location,
 };
 
 /// Metadata that lives as long as this value.
@@ -45,6 +48,7 @@ struct State {
     access: Access,
     queries: BTreeMap<QueryId, QueryRecord>,
     cache: Cache,
+    reports: Reports,
     dropped_derived: BTreeMap<TableId, DerivedSources>,
 }
 
@@ -61,6 +65,7 @@ impl MemoryStore {
             access: Access::default(),
             queries: BTreeMap::new(),
             cache: Cache::default(),
+            reports: Reports::default(),
             dropped_derived: BTreeMap::new(),
         };
         Self { state: Mutex::new(Some(state)) }
@@ -528,6 +533,53 @@ impl MetadataStore for MemoryStore {
     async fn drop_cache_inputs(&self, _inputs: &[Fingerprint]) -> Result<usize> {
         drop(self.state("delete extents that no cache entry has")?);
         Ok(0)
+    }
+
+    async fn reports(&self) -> Result<Vec<Report>> {
+        Ok(self.state("list reports")?.reports.all())
+    }
+
+    async fn create_report(&self, report: &Report) -> Result<()> {
+        self.state("create a report")?.reports.create(report)
+    }
+
+    async fn change_report(&self, report: &Report) -> Result<()> {
+        self.state("change a report")?.reports.change(report)
+    }
+
+    async fn drop_report(&self, id: ReportId) -> Result<bool> {
+        Ok(self.state("drop a report")?.reports.drop(id))
+    }
+
+    async fn plan_report_runs(&self, plan: &RunPlan) -> Result<bool> {
+        Ok(self.state("plan runs of a report")?.reports.plan(plan))
+    }
+
+    async fn report_runs(&self, wanted: &RunQuery) -> Result<Vec<ReportRun>> {
+        Ok(self.state("read runs of reports")?.reports.runs(wanted))
+    }
+
+    async fn add_report_run(&self, run: &ReportRun) -> Result<bool> {
+        self.state("add a run of a report")?.reports.add(run)
+    }
+
+    async fn change_report_run(
+        &self,
+        was: (RunState, i64),
+        run: &ReportRun,
+        append: Option<(TableId, &[Extent])>,
+    ) -> Result<bool> {
+        let mut state = self.state("write down a run of a report")?;
+        if !state.reports.is_at(was, run) {
+            return Ok(false);
+        }
+        if let Some((table, extents)) = append {
+            state.name_of(table)?;
+            state.extents.entry(table).or_default().extend_from_slice(extents);
+            state.version += 1;
+        }
+        state.reports.write(run);
+        Ok(true)
     }
 
     async fn close(&self) {

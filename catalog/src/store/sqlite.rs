@@ -4,7 +4,7 @@
 //!   format        which version a file has; refusing, creating and raising it
 //!   lane          a connection of its own for versions, for reads and for writes; transactions
 //!   fault         what went wrong inside, before it is told what was attempted
-//!   schemas  tables  extents  known_files  functions  access  queries  cache  purges   one room of SQL for each kind of record
+//!   schemas  tables  extents  known_files  functions  access  queries  cache  purges  reports   one room of SQL for each kind of record
 //! ```
 //!
 //! Durable      a change of tables, extents, functions or schemas is synced to disk before the call returns. What is
@@ -27,6 +27,7 @@ mod lane;
 mod lookups;
 mod purges;
 mod queries;
+mod reports;
 mod schemas;
 mod tables;
 #[cfg(test)]
@@ -49,7 +50,8 @@ use crate::cache::{
     ProgramRecord, ProgramRun, Publication, RelativeRecord, SpaceOutcome, SpaceRequest, StoredProgram, UseCount,
 };
 use crate::{
-    Access, AccessChange, DerivedSources, Extent, Fingerprint, Function, QueryId, Result, TableDef, TableId, TableName,
+    Access, AccessChange, DerivedSources, Extent, Fingerprint, Function, QueryId, Report, ReportId, ReportRun, Result,
+    RunPlan, RunQuery, RunState, TableDef, TableId, TableName,
 };
 
 /// How long to wait for another process's transaction; theirs take milliseconds.
@@ -418,6 +420,51 @@ impl MetadataStore for SqliteStore {
     async fn drop_cache_inputs(&self, inputs: &[Fingerprint]) -> Result<usize> {
         let outcome = cache::drop_inputs(&mut *self.writer.lock().await, inputs).await;
         self.tell("delete extents that no cache entry has", outcome)
+    }
+
+    async fn reports(&self) -> Result<Vec<Report>> {
+        let outcome = reports::list(&mut *self.reader.lock().await).await;
+        self.tell("list reports", outcome)
+    }
+
+    async fn create_report(&self, report: &Report) -> Result<()> {
+        let outcome = reports::create(&mut *self.writer.lock().await, report).await;
+        self.tell("create a report", outcome)
+    }
+
+    async fn change_report(&self, report: &Report) -> Result<()> {
+        let outcome = reports::change(&mut *self.writer.lock().await, report).await;
+        self.tell("change a report", outcome)
+    }
+
+    async fn drop_report(&self, id: ReportId) -> Result<bool> {
+        let outcome = reports::drop(&mut *self.writer.lock().await, id).await;
+        self.tell("drop a report", outcome)
+    }
+
+    async fn plan_report_runs(&self, plan: &RunPlan) -> Result<bool> {
+        let outcome = reports::plan(&mut *self.writer.lock().await, plan).await;
+        self.tell("plan runs of a report", outcome)
+    }
+
+    async fn report_runs(&self, wanted: &RunQuery) -> Result<Vec<ReportRun>> {
+        let outcome = reports::runs(&mut *self.reader.lock().await, wanted).await;
+        self.tell("read runs of reports", outcome)
+    }
+
+    async fn add_report_run(&self, run: &ReportRun) -> Result<bool> {
+        let outcome = reports::begin(&mut *self.writer.lock().await, run).await;
+        self.tell("add a run of a report", outcome)
+    }
+
+    async fn change_report_run(
+        &self,
+        was: (RunState, i64),
+        run: &ReportRun,
+        append: Option<(TableId, &[Extent])>,
+    ) -> Result<bool> {
+        let outcome = reports::change_run(&mut *self.writer.lock().await, was, run, append).await;
+        self.tell("write down a run of a report", outcome)
     }
 
     async fn close(&self) {

@@ -32,6 +32,7 @@ struct Config {
     tls_client_ca: Option<PathBuf>,
     plain_text: Option<bool>,
     no_auth: Option<bool>,
+    no_reports: Option<bool>,
     log_json: Option<bool>,
     statements_max: Option<u32>,
     user_statements_max: Option<u32>,
@@ -73,6 +74,7 @@ impl ServeArgs {
         file(&mut self.tls_client_ca, &config.tls_client_ca);
         self.plain_text |= config.plain_text.unwrap_or(false);
         self.no_auth |= config.no_auth.unwrap_or(false);
+        self.no_reports |= config.no_reports.unwrap_or(false);
         self.log_json |= config.log_json.unwrap_or(false);
         self.statements_max = self.statements_max.or(config.statements_max);
         self.user_statements_max = self.user_statements_max.or(config.user_statements_max);

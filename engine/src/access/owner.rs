@@ -3,13 +3,14 @@
 //! Keeps true   nobody gives a view to somebody whose rights it would then read with, unless he has those rights himself: one who is no
 //!              administrator gives only to roles that he is in, and only where the new owner could have made the thing.
 
-use nectarine_catalog::{AccessChange, CatalogError, Securable};
+use nectarine_catalog::{AccessChange, CatalogError, Report, Securable};
 use nectarine_planner::sql::{Owned, Relation, SetOwner};
 use sqlparser::ast::Ident;
 
 use super::statement::{change, role_name};
 use crate::command::StatementRun;
 use crate::ddl::{check_kind, check_schema, normal, reference};
+use crate::report::check_runs_as;
 use crate::{Answer, EngineError, ErrorKind, Result};
 
 pub(super) async fn set(run: &StatementRun<'_>, set: SetOwner) -> Result<Answer> {
@@ -63,6 +64,15 @@ pub(super) async fn reassign(run: &StatementRun<'_>, from: &[Ident], to: &Ident)
     let mut of: Vec<Securable> = tables.map(|table| Securable::Table(table.id)).collect();
     let schemas = view.access.schema_owners.iter().filter(|(_, owner)| from.contains(owner));
     of.extend(schemas.map(|(schema, _)| Securable::Schema(schema.clone())));
-    change(run, AccessChange::SetOwner { of, owner: Some(to) }).await?;
+    let store = &run.catalog.shared.store;
+    let mut reports = store.reports().await?;
+    reports.retain(|report| report.owner.as_ref().is_some_and(|owner| from.contains(owner)));
+    if !reports.is_empty() {
+        check_runs_as(run.rights(), &to)?;
+    }
+    change(run, AccessChange::SetOwner { of, owner: Some(to.clone()) }).await?;
+    for report in reports {
+        store.change_report(&Report { owner: Some(to.clone()), ..report }).await?;
+    }
     Ok(run.command("REASSIGN OWNED"))
 }

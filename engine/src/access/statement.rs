@@ -80,6 +80,16 @@ async fn drop_role(run: &StatementRun<'_>, drop: DropRole) -> Result<Answer> {
     if run.rights().user() == Some(name.as_str()) {
         return Err(EngineError::new(ErrorKind::Sql, "nobody can drop himself"));
     }
+    // A report without its owner would fail from now on.
+    let reports = run.catalog.shared.store.reports().await?;
+    let owned: Vec<String> = reports
+        .iter()
+        .filter(|report| report.owner.as_ref() == Some(&name))
+        .map(|report| format!("report {}", report.name))
+        .collect();
+    if !owned.is_empty() {
+        return Err(CatalogError::OwnsThings { name, owned }.into());
+    }
     change(run, AccessChange::Drop(name)).await?;
     Ok(run.command(tag))
 }

@@ -343,6 +343,7 @@ fn read_receipt(trailers: &MetadataMap) -> Receipt {
             .unwrap_or_default(),
         saved: Duration::from_micros(number(told::SAVED_US).unwrap_or(0) as u64),
         extents,
+        data_to: None,
         kept: number(told::KEPT).unwrap_or(0),
     }
 }

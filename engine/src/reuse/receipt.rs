@@ -41,6 +41,8 @@ pub struct Receipt {
     pub saved: Duration,
     /// Extents that the answer is about, and those among them that were not read; not known without reuse.
     pub extents: Option<ExtentCounts>,
+    /// When the newest of these extents was written, microseconds since 1970; not known of answers from a server.
+    pub data_to: Option<i64>,
     /// Results that this answer leaves behind: published just after it has ended, if they are worth it.
     pub kept: usize,
 }

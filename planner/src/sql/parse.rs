@@ -14,7 +14,7 @@ use sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
 
 use super::position::{offset_of_location, offset_of_token};
 use super::statement::Statement;
-use super::{access, alter, copy, depth, derived, expansion, keyword, named, placeholder, view};
+use super::{access, alter, copy, depth, derived, expansion, keyword, named, placeholder, report, view};
 use crate::{PlannerError, Result};
 
 /// How to read a statement.
@@ -100,6 +100,9 @@ impl Text<'_> {
     fn own(&self) -> Result<Option<Statement>> {
         if access::is_access(self) {
             return access::access(self).map(Statement::Access).map(Some);
+        }
+        if let Some(statement) = report::report(self)? {
+            return Ok(Some(statement));
         }
         match self.keyword(0) {
             Keyword::COPY if copy::is_copy_from(self) => self.read(copy::copy_from).map(Statement::CopyFrom).map(Some),

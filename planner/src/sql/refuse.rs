@@ -53,7 +53,9 @@ pub fn refuse_ignored(statement: &Statement, sql: &str) -> Result<()> {
         | Statement::Verify(_)
         | Statement::Pin(_)
         | Statement::Unpin(_)
-        | Statement::Access(_) => ControlFlow::Continue(()),
+        | Statement::Access(_)
+        // What they run is looked at as a statement of its own.
+        | Statement::Report(_) => ControlFlow::Continue(()),
     };
     match found {
         ControlFlow::Continue(()) => Ok(()),

@@ -8,6 +8,7 @@ use datafusion::sql::parser::Statement as DFStatement;
 use sqlparser::ast::{self, Ident, ObjectName};
 
 use super::access::AccessStatement;
+use super::report::ReportStatement;
 
 /// One statement of SQL.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -50,6 +51,8 @@ pub enum Statement {
     Unpin(PinTarget),
     /// About users, roles and rights.
     Access(AccessStatement),
+    /// About reports.
+    Report(ReportStatement),
 }
 
 /// A result that is to stay, or may go again.

@@ -47,12 +47,17 @@ pub(super) async fn list(lane: &mut Lane, id: TableId) -> Result<Vec<Extent>, Fa
 pub(super) async fn append(lane: &mut Lane, id: TableId, extents: &[Extent]) -> Result<(), Fault> {
     let mut change = lane.change().await?;
     tables::require(&mut change, id).await?;
+    append_in(&mut change, id, extents).await?;
+    Ok(change.commit().await?)
+}
+
+/// Adds extents at the end of a table that is there, inside of a change.
+pub(super) async fn append_in(connection: &mut SqliteConnection, id: TableId, extents: &[Extent]) -> Result<(), Fault> {
     let position: i64 = sqlx::query_scalar("SELECT COALESCE(MAX(position) + 1, 0) FROM extents WHERE table_id = $1")
         .bind(id.to_string())
-        .fetch_one(&mut *change)
+        .fetch_one(&mut *connection)
         .await?;
-    insert(&mut change, id, position, extents).await?;
-    Ok(change.commit().await?)
+    insert(connection, id, position, extents).await
 }
 
 /// How many extents a table has.

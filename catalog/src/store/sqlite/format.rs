@@ -32,6 +32,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0012_access.sql"),
     include_str!("../migrations/0013_owners.sql"),
     include_str!("../migrations/0014_purges.sql"),
+    include_str!("../migrations/0015_reports.sql"),
 ];
 
 /// The newest version this build knows.

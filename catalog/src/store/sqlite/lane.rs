@@ -83,6 +83,11 @@ impl Lane {
         Ok(transaction)
     }
 
+    /// Starts a durable transaction about what no statement plans with; the catalog's version stays.
+    pub(super) async fn durable(&mut self) -> Result<Transaction<'_, Sqlite>, Fault> {
+        self.begin(Sync::Full).await
+    }
+
     /// Starts a transaction about what may be learnt again; the catalog's version stays.
     pub(super) async fn note(&mut self) -> Result<Transaction<'_, Sqlite>, Fault> {
         self.begin(Sync::Normal).await
