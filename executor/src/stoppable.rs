@@ -17,6 +17,7 @@
 
 use std::cell::RefCell;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -120,13 +121,19 @@ fn stoppable(filter: &JoinFilter) -> JoinFilter {
 }
 
 /// The same value, unless the statement should end.
-#[derive(Debug, Eq, Hash)]
+#[derive(Debug, Eq)]
 struct StoppableExpr(Arc<dyn PhysicalExpr>);
 
 // What `derive` makes of an `Arc<dyn ..>` does not compile.
 impl PartialEq for StoppableExpr {
     fn eq(&self, other: &Self) -> bool {
         self.0.eq(&other.0)
+    }
+}
+
+impl Hash for StoppableExpr {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.hash(state);
     }
 }
 

@@ -16,6 +16,7 @@ mod html;
 mod markdown;
 mod shape;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use arrow::array::RecordBatch;
@@ -131,7 +132,7 @@ fn parquet(section: &Section) -> Result<Vec<u8>> {
     let fault = |error: parquet::errors::ParquetError| {
         EngineError::new(ErrorKind::Execution, "cannot write the rows as Parquet").with_detail(error.to_string())
     };
-    let mut writer = ArrowWriter::try_new(vec![], section.schema.clone(), None).map_err(fault)?;
+    let mut writer = ArrowWriter::try_new(vec![], Arc::clone(&section.schema), None).map_err(fault)?;
     for batch in &section.batches {
         writer.write(batch).map_err(fault)?;
     }

@@ -160,6 +160,10 @@ impl Text<'_> {
         let statement = read(&mut parser).map_err(|error| self.error(&error))?;
         while parser.parser.consume_token(&Token::SemiColon) {}
         let rest = parser.parser.peek_token_ref();
+        // Where it tries one reading after the other, the parser takes its own limit for a wrong one.
+        if rest.token != Token::EOF && self.is_deep() {
+            return Err(self.too_deep());
+        }
         if rest.token != Token::EOF {
             let message = format!("expected the end of the statement, found {}", quoted(&rest.to_string()));
             return Err(self.syntax(message, Some(rest.span.start)));
@@ -188,6 +192,11 @@ impl Text<'_> {
         PlannerError::Syntax { message, position, hint }
     }
 
+    /// Whether what is wrong may be how deep it nests.
+    fn is_deep(&self) -> bool {
+        nesting(self.tokens) + 5 >= self.recursion_limit
+    }
+
     fn too_deep(&self) -> PlannerError {
         PlannerError::TooDeep {
             what: "levels of nesting",
@@ -201,8 +210,7 @@ impl Text<'_> {
         match error.find_root() {
             DataFusionError::SQL(error, _) => match error.as_ref() {
                 ParserError::RecursionLimitExceeded => self.too_deep(),
-                // Where it tries one reading after the other, the parser takes its own limit for a wrong one.
-                ParserError::ParserError(_) if nesting(self.tokens) + 5 >= self.recursion_limit => self.too_deep(),
+                ParserError::ParserError(_) if self.is_deep() => self.too_deep(),
                 ParserError::TokenizerError(message) | ParserError::ParserError(message) => {
                     let (message, location) = cut_location(message);
                     self.syntax(reword(message), location)

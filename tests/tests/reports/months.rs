@@ -4,6 +4,7 @@
 //! `NECTARINE_REPORTS=500 NECTARINE_REPORT_DAYS=90 NECTARINE_REPORT_ROWS=20000` (rows a day) is the whole of it; the default is enough for every day.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
 use arrow::array::{Int64Array, RecordBatch, StringArray};
@@ -136,8 +137,8 @@ async fn every_time_has_one_output_equal_to_stock_datafusion() {
             let name = path.file_name().expect("a name").to_string_lossy().into_owned();
             assert!(!name.starts_with('.'), "nothing hidden is left: {name}");
             let n: usize = name[1..].split('-').next().and_then(|n| n.parse().ok()).expect("a number");
-            if !expected.contains_key(&n) {
-                expected.insert(n, stock(&context, &query(n)).await);
+            if let Entry::Vacant(unknown) = expected.entry(n) {
+                unknown.insert(stock(&context, &query(n)).await);
             }
             assert_eq!(std::fs::read_to_string(&path).expect("a file"), expected[&n], "{name}: {}", query(n));
             // Looked at; what comes later must not be taken for it.

@@ -38,7 +38,7 @@ pub(super) fn page(page: &Page) -> Result<String> {
         // A table of one row would say the same once more.
         let is_told = matches!(drawing, Some(Drawing::Figures(_)));
         if let Some(drawing) = drawing {
-            let _ = write!(html, "<figure>{}</figure>\n", chart(&drawing));
+            let _ = writeln!(html, "<figure>{}</figure>", chart(&drawing));
         }
         let cells = Cells::new(&section.schema, &section.batches, ROWS_MAX)?;
         if !is_told {
