@@ -220,7 +220,6 @@ pages! {
 
 /// Few snippets are not run, and each says why.
 #[test]
-#[expect(clippy::print_stdout, reason = "a list for who asks")]
 fn what_is_not_run() {
     let (mut n_all, mut n_left_out) = (0, 0);
     for page in PAGES {
