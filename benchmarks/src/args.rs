@@ -1,6 +1,7 @@
 //! What can be asked for on the command line.
 
 mod parts;
+mod queries;
 
 use std::path::PathBuf;
 
@@ -8,7 +9,7 @@ use clap::{Parser, Subcommand, ValueEnum};
 
 pub(crate) use self::parts::{
     AppendArgs, ClicksArgs, DevelopmentArgs, DocumentsArgs, ExtentsArgs, FlightArgs, FloatsArgs, KnownExtentsArgs,
-    MergingArgs, PeersArgs, SimulateArgs, SkyFormat, SlidingArgs, TpchArgs,
+    MergingArgs, PeersArgs, ReportsArgs, SimulateArgs, SkyFormat, SlidingArgs, TpchArgs,
 };
 use crate::part::Part;
 
@@ -44,6 +45,8 @@ pub(crate) enum Task {
     Append(AppendArgs),
     /// A window that slides over a click log by a day.
     Sliding(SlidingArgs),
+    /// Reports that run by the clock over a table that grows every day.
+    Reports(ReportsArgs),
     /// Sums of floats, exact and fast.
     Floats(FloatsArgs),
     /// Exact hits over Flight SQL.
@@ -117,6 +120,10 @@ impl Size {
                 rows: sliding.rows / share,
                 slides: if is_small { 10 } else { sliding.slides },
             }),
+            Task::Reports(match is_small {
+                true => ReportsArgs { reports: 50, days: 30, ..ReportsArgs::default() },
+                false => ReportsArgs::default(),
+            }),
             Task::Documents(DocumentsArgs { count: documents.count / share, ..documents }),
             Task::Clicks(ClicksArgs { rows: clicks.rows / share }),
             Task::Development(development.clone()),
@@ -144,6 +151,7 @@ impl Task {
             Self::Reuse(_) => Part::Reuse,
             Self::Append(_) => Part::Append,
             Self::Sliding(_) => Part::Sliding,
+            Self::Reports(_) => Part::Reports,
             Self::Documents(_) => Part::Documents,
             Self::Clicks(_) => Part::Clicks,
             Self::Development(DevelopmentArgs { format: SkyFormat::Parquet, .. }) => Part::DevelopmentParquet,

@@ -8,6 +8,7 @@
 //!   reuse       the 22 queries again and again
 //!   append      the 22 queries while tables grow
 //!   sliding     a window that slides by a day
+//!   reports     queries that run by the clock
 //!   flight      exact hits over Flight SQL
 //!   floats      what exact sums of floats cost
 //!   clicks      a click log that grows
@@ -49,6 +50,7 @@ mod part;
 mod peers;
 mod random;
 mod report;
+mod reports;
 mod reuse;
 mod simulate;
 mod sliding;
@@ -168,6 +170,7 @@ async fn measure(task: &Task, part: Part, data: &Path, words: &str) -> Result<Se
         Task::Reuse(tpch) => report.reuse(&reuse::measure(tpch, data).await?),
         Task::Append(append) => report.append(&append::measure(append, data).await?),
         Task::Sliding(sliding) => report.sliding(&sliding::measure(sliding, data).await?),
+        Task::Reports(reports) => report.reports(&reports::measure(reports).await?),
         Task::Floats(floats) => report.floats(&floats::measure(floats, data).await?),
         Task::Flight(flight) => report.flight(&flight::measure(flight).await?),
         Task::Clicks(clicks) => report.clicks(&clicks::measure(clicks, data).await?),

@@ -9,6 +9,7 @@ pub(crate) enum Part {
     Reuse,
     Append,
     Sliding,
+    Reports,
     Documents,
     Clicks,
     Development,
@@ -24,11 +25,12 @@ pub(crate) enum Part {
 
 impl Part {
     /// What people want to know first comes first.
-    pub(crate) const ALL: [Self; 15] = [
+    pub(crate) const ALL: [Self; 16] = [
         Self::Peers,
         Self::Reuse,
         Self::Append,
         Self::Sliding,
+        Self::Reports,
         Self::Documents,
         Self::Clicks,
         Self::Development,
@@ -49,6 +51,7 @@ impl Part {
             Self::Reuse => "reuse",
             Self::Append => "append",
             Self::Sliding => "sliding",
+            Self::Reports => "reports",
             Self::Documents => "documents",
             Self::Clicks => "clicks",
             Self::Development => "development",

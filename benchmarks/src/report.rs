@@ -6,6 +6,7 @@ mod extents;
 mod flight;
 mod floats;
 mod peers;
+mod reports;
 mod sharing;
 mod simulate;
 mod tpch;

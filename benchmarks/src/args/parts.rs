@@ -2,12 +2,11 @@
 
 use std::fmt;
 use std::path::PathBuf;
-use std::str::FromStr;
 
 use clap::ValueEnum;
 
+use super::queries::QuerySet;
 use crate::simulate::JOBS;
-use crate::tpch::N_QUERIES;
 
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct PeersArgs {
@@ -135,6 +134,27 @@ pub(crate) struct SlidingArgs {
 impl Default for SlidingArgs {
     fn default() -> Self {
         Self { rows: 1_000_000, slides: 60 }
+    }
+}
+
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct ReportsArgs {
+    /// How many reports.
+    #[arg(long, default_value_t = 500, value_parser = clap::value_parser!(u32).range(1..=5_000))]
+    pub(crate) reports: u32,
+
+    /// Days that pass.
+    #[arg(long, default_value_t = 90, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    pub(crate) days: u32,
+
+    /// Rows that arrive each day.
+    #[arg(long, default_value_t = 20_000, value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
+    pub(crate) rows: u32,
+}
+
+impl Default for ReportsArgs {
+    fn default() -> Self {
+        Self { reports: 500, days: 90, rows: 20_000 }
     }
 }
 
@@ -337,58 +357,9 @@ pub(crate) struct KnownExtentsArgs {
     pub(crate) sql: String,
 }
 
-/// Some of the 22 queries, in order.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct QuerySet(Vec<usize>);
-
-impl QuerySet {
-    fn all() -> Self {
-        Self((1..=N_QUERIES).collect())
-    }
-
-    pub(crate) fn iter(&self) -> impl Iterator<Item = usize> {
-        self.0.iter().copied()
-    }
-}
-
-impl FromStr for QuerySet {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let number = |text: &str| match text.trim().parse() {
-            Ok(number) if (1..=N_QUERIES).contains(&number) => Ok(number),
-            _ => Err(format!("\"{text}\" is not a query: they are 1 to {N_QUERIES}")),
-        };
-        let mut queries = vec![];
-        for part in text.split(',') {
-            match part.split_once("..") {
-                None => queries.push(number(part)?),
-                Some((first, "")) => queries.extend(number(first)?..=N_QUERIES),
-                Some((first, last)) => queries.extend(number(first)?..=number(last)?),
-            }
-        }
-        queries.sort_unstable();
-        queries.dedup();
-        Ok(Self(queries))
-    }
-}
-
 fn scale(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(scale) if scale > 0.0 && scale <= 1000.0 => Ok(scale),
         _ => Err("a scale is a number above 0, up to 1000".to_string()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sets_of_queries() {
-        let set = |text: &str| text.parse::<QuerySet>().map(|set| set.0);
-        assert_eq!(set("3,1,3"), Ok(vec![1, 3]));
-        assert_eq!(set("5..7,20.."), Ok(vec![5, 6, 7, 20, 21, 22]));
-        assert!(set("0").is_err() && set("23").is_err() && set("").is_err() && set("1..x").is_err());
     }
 }

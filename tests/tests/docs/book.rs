@@ -237,6 +237,36 @@ fn what_is_not_run() {
     assert!(n_left_out * 4 < n_all, "{n_left_out} of {n_all} snippets are not run");
 }
 
+/// Knobs that are told of are looked at by somebody.
+#[test]
+fn knobs_exist() {
+    fn known(folder: &Path, text: &mut String) {
+        for file in fs::read_dir(folder).expect("a folder").flatten() {
+            let path = file.path();
+            if path.is_dir() && file.file_name() != "target" {
+                known(&path, text);
+            } else if path.extension().is_some_and(|ending| ending == "rs") || path.ends_with("tests/run") {
+                text.push_str(&fs::read_to_string(&path).unwrap_or_default());
+            }
+        }
+    }
+    let mut sources = String::new();
+    for folder in ["catalog", "planner", "executor", "engine", "cli", "tests", "benchmarks"] {
+        known(&docs().join("..").join(folder), &mut sources);
+    }
+    let page = fs::read_to_string(docs().join("testing.md")).expect("the page");
+    let is_part = |letter: char| letter.is_ascii_uppercase() || letter == '_';
+    let knobs: Vec<&str> =
+        page.split(|letter| !is_part(letter)).filter(|word| word.starts_with("NECTARINE_")).collect();
+    assert!(knobs.len() > 20, "{knobs:?}");
+    for knob in knobs {
+        assert!(
+            sources.contains(&format!("\"{knob}\"")) || sources.contains(&format!("{knob}:-")),
+            "nobody looks at {knob}"
+        );
+    }
+}
+
 /// What pages point at is there: other pages, their headings, pictures, files.
 #[test]
 fn links_lead_somewhere() {
