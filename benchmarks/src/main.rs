@@ -198,3 +198,25 @@ fn own_words() -> String {
     }
     words.join(" ")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `all --only` from end to end: the part's section and picture are written, others stay.
+    #[test]
+    fn some_parts_of_all() {
+        let folder = tempfile::tempdir().unwrap();
+        let page = folder.path().join("page.md");
+        std::fs::write(&page, "<!-- part: tpch -->\n## TPC-H\n\n1.02 PASS\n<!-- end of tpch -->\n").unwrap();
+        let path = page.clone();
+        let all = async move { run_all(Size::Small, &[Part::Simulate], Path::new("nowhere"), &path).await };
+        runtime().unwrap().block_on(async { tokio::spawn(all).await }).unwrap().unwrap();
+        let text = std::fs::read_to_string(&page).unwrap();
+        assert!(text.contains("## TPC-H\n\n1.02 PASS") && text.contains("## What eviction costs"), "{text}");
+        assert!(text.contains("nectarine-benchmarks -- all --scale small --only simulate`"), "{text}");
+        let picture = std::fs::read_to_string(folder.path().join("benchmarks/simulate.svg")).unwrap();
+        chart::tests::assert_well_formed(&picture);
+        assert!(!folder.path().join("benchmarks/tpch.svg").exists());
+    }
+}

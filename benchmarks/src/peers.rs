@@ -295,6 +295,8 @@ mod tests {
             }
             if let Err(why) = &figures.duck {
                 eprintln!("DuckDB did not take part: {why}");
+                // On the build machine a test that did not run must not look like one that passed.
+                assert!(std::env::var_os("CI").is_none(), "DuckDB did not take part: {why}");
             }
             let mut report = Report::new(Part::Peers);
             report.peers(&figures);
