@@ -13,7 +13,7 @@
 //! Keeps fair   same process, files and partitions. What one engine does after its answer ends before the next is asked.
 
 mod bases;
-mod growing;
+pub(crate) mod growing;
 mod sizes;
 
 use std::path::Path;
@@ -33,11 +33,8 @@ use crate::tpch::data::{self, Table};
 use crate::tpch::queries;
 use crate::{REST, machine};
 
-/// Slices that tables arrive in.
+/// Slices that tables are cut into.
 const N_SLICES: u16 = 10;
-
-/// How often one more file is added.
-const N_APPENDS: u16 = 5;
 
 /// Queries whose answer over more of lineitem follows from the old one and the new rows.
 pub(crate) const LINEAR: [usize; 13] = [1, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 15, 19];
@@ -147,7 +144,7 @@ async fn measure_slices(args: &AppendArgs, tables: Vec<Table>, mut growing: Grow
         differences: vec![],
     };
     let mut figures: Vec<SlicedQuery> = args.queries.iter().map(new).collect();
-    for slice in 0..N_SLICES {
+    for slice in 0..args.slices {
         for table in tables.iter().filter(|_| slice > 0) {
             growing.add(*table, 1)?;
         }
@@ -185,10 +182,10 @@ async fn measure_delta(
 ) -> Result<Vec<DeltaFigures>> {
     for table in Table::ALL {
         let is_lineitem = table == Table::LineItem;
-        growing.add(table, if is_lineitem { args.files.saturating_sub(N_APPENDS).max(1) } else { u16::MAX })?;
+        growing.add(table, if is_lineitem { args.files.saturating_sub(args.appends).max(1) } else { u16::MAX })?;
         newest.add(table, if is_lineitem { 0 } else { u16::MAX })?;
     }
-    newest.skip(Table::LineItem, args.files.saturating_sub(N_APPENDS).max(1));
+    newest.skip(Table::LineItem, args.files.saturating_sub(args.appends).max(1));
     newest.add(Table::LineItem, 1)?;
     tokio::time::sleep(REST).await;
     let ours = nectarine(&growing, Keeping::On).await?;
@@ -209,7 +206,7 @@ async fn measure_delta(
             differences: vec![],
         });
     }
-    for append in 0..N_APPENDS {
+    for append in 0..args.appends {
         growing.add(Table::LineItem, 1)?;
         if append > 0 {
             newest.replace(Table::LineItem)?;

@@ -1,13 +1,17 @@
 //! What can be asked for on the command line.
 
-use std::fmt;
+mod parts;
+mod queries;
+
 use std::path::PathBuf;
-use std::str::FromStr;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
-use crate::simulate::JOBS;
-use crate::tpch::N_QUERIES;
+pub(crate) use self::parts::{
+    AppendArgs, ClicksArgs, DevelopmentArgs, DocumentsArgs, ExtentsArgs, FlightArgs, FloatsArgs, KnownExtentsArgs,
+    MergingArgs, PeersArgs, ReportsArgs, SimulateArgs, SkyFormat, SlidingArgs, TpchArgs,
+};
+use crate::part::Part;
 
 /// How fast Nectarine is, against stock DataFusion in the same process, and over many extents.
 #[derive(Debug, Parser)]
@@ -16,9 +20,10 @@ pub(crate) struct Args {
     #[command(subcommand)]
     pub(crate) task: Task,
 
-    /// Where the report goes; standard output unless given.
+    /// A page like docs/benchmarks.md whose section is replaced. Without it one part goes to standard output, and `all` to
+    /// docs/benchmarks.md.
     #[arg(long, value_name = "FILE", global = true)]
-    pub(crate) out: Option<PathBuf>,
+    pub(crate) page: Option<PathBuf>,
 
     /// Where generated data is kept and found again; below the system's temporary folder unless given.
     #[arg(long, value_name = "DIR", global = true)]
@@ -26,10 +31,12 @@ pub(crate) struct Args {
 }
 
 /// What to measure.
-#[derive(Debug, Subcommand)]
+#[derive(Clone, Debug, Subcommand)]
 pub(crate) enum Task {
     /// The 22 TPC-H queries, Nectarine and stock DataFusion in turn.
     Tpch(TpchArgs),
+    /// The 22 TPC-H queries by DuckDB, stock DataFusion and Nectarine: fresh, again, and after an append.
+    Peers(PeersArgs),
     /// Planning, memory and reopening with many extents.
     Extents(ExtentsArgs),
     /// The 22 TPC-H queries again and again: what reuse saves.
@@ -38,6 +45,8 @@ pub(crate) enum Task {
     Append(AppendArgs),
     /// A window that slides over a click log by a day.
     Sliding(SlidingArgs),
+    /// Reports that run by the clock over a table that grows every day.
+    Reports(ReportsArgs),
     /// Sums of floats, exact and fast.
     Floats(FloatsArgs),
     /// Exact hits over Flight SQL.
@@ -57,6 +66,10 @@ pub(crate) enum Task {
         /// How much.
         #[arg(long, value_enum, default_value = "full")]
         scale: Size,
+
+        /// Only these parts, separated by commas.
+        #[arg(long, value_enum, value_delimiter = ',')]
+        only: Vec<Part>,
     },
     /// Opens a home in a process that knows nothing yet, and says what that took.
     #[command(hide = true)]
@@ -72,367 +85,83 @@ pub(crate) enum Size {
     Full,
 }
 
-/// What `all` measures.
-pub(crate) struct Tasks {
-    pub(crate) tpch: TpchArgs,
-    pub(crate) append: AppendArgs,
-    pub(crate) sliding: SlidingArgs,
-    pub(crate) floats: FloatsArgs,
-    pub(crate) clicks: ClicksArgs,
-    pub(crate) merging: MergingArgs,
-    pub(crate) documents: DocumentsArgs,
-    pub(crate) development: DevelopmentArgs,
-    pub(crate) extents: ExtentsArgs,
-    pub(crate) simulate: SimulateArgs,
-    pub(crate) flight: FlightArgs,
-}
-
 impl Size {
-    pub(crate) fn tasks(self) -> Tasks {
+    /// What `all` measures, in the order of the page.
+    pub(crate) fn tasks(self) -> Vec<Task> {
         let share = match self {
             Self::Small => 10,
             Self::Full => 1,
         };
-        let (tpch, extents) = (TpchArgs::default(), ExtentsArgs::default());
-        let (append, sliding) = (AppendArgs::default(), SlidingArgs::default());
-        let floats = FloatsArgs::default();
-        let clicks = ClicksArgs::default();
+        // What takes its time by waiting, not by the size of the data.
+        let is_small = self == Self::Small;
+        let or = |full: u16, small: u16| if is_small { small } else { full };
+        let (peers, append, tpch) = (PeersArgs::default(), AppendArgs::default(), TpchArgs::default());
+        let (sliding, floats, clicks) = (SlidingArgs::default(), FloatsArgs::default(), ClicksArgs::default());
         let (documents, development) = (DocumentsArgs::default(), DevelopmentArgs::default());
-        let simulate = SimulateArgs::default();
-        Tasks {
-            tpch: TpchArgs { scale: tpch.scale / f64::from(share), ..tpch },
-            sliding: SlidingArgs { rows: sliding.rows / share, ..sliding },
-            floats: FloatsArgs { rows: floats.rows / share, ..floats },
-            clicks: ClicksArgs { rows: clicks.rows / share },
-            merging: MergingArgs::default(),
-            append: AppendArgs { scale: append.scale / f64::from(share), ..append },
-            documents: DocumentsArgs { count: documents.count / share, ..documents },
-            development: DevelopmentArgs { objects: development.objects / u64::from(share), ..development },
-            extents: ExtentsArgs { count: extents.count / share, ..extents },
-            simulate: SimulateArgs { jobs: simulate.jobs / u64::from(share), ..simulate },
-            flight: FlightArgs { requests: 5_000 / share, ..FlightArgs::default() },
-        }
-    }
-}
-
-#[derive(Clone, Debug, clap::Args)]
-pub(crate) struct TpchArgs {
-    /// TPC-H scale factor; 1 is about 1 GB of text.
-    #[arg(long, default_value_t = 1.0, value_parser = scale)]
-    pub(crate) scale: f64,
-
-    /// Parquet files per large table.
-    #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..))]
-    pub(crate) files: u16,
-
-    /// Pairs of runs per query at least; short queries get more.
-    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..))]
-    pub(crate) runs: u16,
-
-    /// Which queries, such as 1,3,7..10,18..
-    #[arg(long, default_value = "1..")]
-    pub(crate) queries: QuerySet,
-
-    /// Partitions that both engines plan for; the number of cores unless given.
-    #[arg(long)]
-    pub(crate) partitions: Option<usize>,
-
-    /// Measures stock DataFusion against itself: the noise of this machine.
-    #[arg(long)]
-    pub(crate) control: bool,
-
-    /// Runs Nectarine with reuse on, and forgets everything before each run: what keeping results costs.
-    #[arg(long)]
-    pub(crate) cold: bool,
-}
-
-impl Default for TpchArgs {
-    fn default() -> Self {
-        Self { scale: 1.0, files: 8, runs: 5, queries: QuerySet::all(), partitions: None, control: false, cold: false }
-    }
-}
-
-#[derive(Clone, Debug, clap::Args)]
-pub(crate) struct AppendArgs {
-    /// TPC-H scale factor; 1 is about 1 GB of text.
-    #[arg(long, default_value_t = 1.0, value_parser = scale)]
-    pub(crate) scale: f64,
-
-    /// Files of lineitem where one more is added.
-    #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u16).range(6..))]
-    pub(crate) files: u16,
-
-    /// How often each size of a delta is appended, each time on a new home.
-    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..))]
-    pub(crate) rounds: u16,
-
-    /// Which queries, such as 1,3,7..10,18..
-    #[arg(long, default_value = "1..")]
-    pub(crate) queries: QuerySet,
-}
-
-impl Default for AppendArgs {
-    fn default() -> Self {
-        Self { scale: 1.0, files: 100, rounds: 3, queries: QuerySet::all() }
-    }
-}
-
-#[derive(Clone, Debug, clap::Args)]
-pub(crate) struct SlidingArgs {
-    /// Clicks in a day; a tenth of it where the window is a year.
-    #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u32).range(240..))]
-    pub(crate) rows: u32,
-
-    /// How often the window moves on.
-    #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) slides: u32,
-}
-
-impl Default for SlidingArgs {
-    fn default() -> Self {
-        Self { rows: 1_000_000, slides: 60 }
-    }
-}
-
-#[derive(Clone, Debug, clap::Args)]
-pub(crate) struct ClicksArgs {
-    /// Rows of the log in the end.
-    #[arg(long, default_value_t = 4_000_000, value_parser = clap::value_parser!(u32).range(1_000..))]
-    pub(crate) rows: u32,
-}
-
-impl Default for ClicksArgs {
-    fn default() -> Self {
-        Self { rows: 4_000_000 }
-    }
-}
-
-#[derive(Clone, Debug, clap::Args)]
-pub(crate) struct MergingArgs {
-    /// How many groups.
-    #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(i64).range(1..100_000_000))]
-    pub(crate) groups: i64,
-
-    /// How often they are merged.
-    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..))]
-    pub(crate) runs: u16,
-}
-
-impl Default for MergingArgs {
-    fn default() -> Self {
-        Self { groups: 1_000_000, runs: 5 }
-    }
-}
-
-#[derive(Clone, Debug, clap::Args)]
-pub(crate) struct FloatsArgs {
-    /// Lines of orders.
-    #[arg(long, default_value_t = 6_000_000, value_parser = clap::value_parser!(u32).range(100..))]
-    pub(crate) rows: u32,
-
-    /// Pairs of runs per query.
-    #[arg(long, default_value_t = 15, value_parser = clap::value_parser!(u16).range(1..))]
-    pub(crate) runs: u16,
-}
-
-impl Default for FloatsArgs {
-    fn default() -> Self {
-        Self { rows: 6_000_000, runs: 15 }
-    }
-}
-
-#[derive(Clone, Debug, clap::Args)]
-pub(crate) struct FlightArgs {
-    /// Statements of one client, one after the other.
-    #[arg(long, default_value_t = 5_000, value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) requests: u32,
-
-    /// Clients at once.
-    #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..))]
-    pub(crate) clients: u16,
-
-    /// How long they go on.
-    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..))]
-    pub(crate) seconds: u16,
-}
-
-impl Default for FlightArgs {
-    fn default() -> Self {
-        Self { requests: 5_000, clients: 8, seconds: 10 }
-    }
-}
-
-#[derive(Clone, Debug, clap::Args)]
-pub(crate) struct ExtentsArgs {
-    /// Extents of the external table.
-    #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) count: u32,
-
-    /// Columns of the table.
-    #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u16).range(2..))]
-    pub(crate) columns: u16,
-
-    /// Extents of the managed table; as many as the external one has unless given, 0 for none.
-    #[arg(long)]
-    pub(crate) managed: Option<u32>,
-
-    /// How often each statement is planned.
-    #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) plans: u32,
-}
-
-impl Default for ExtentsArgs {
-    fn default() -> Self {
-        Self { count: 10_000, columns: 16, managed: None, plans: 60 }
-    }
-}
-
-#[derive(Clone, Debug, clap::Args)]
-pub(crate) struct DocumentsArgs {
-    /// How many documents.
-    #[arg(long, default_value_t = 60_000, value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) count: u32,
-
-    /// Words in a document, about.
-    #[arg(long, default_value_t = 250, value_parser = clap::value_parser!(u32).range(1..1_000_000))]
-    pub(crate) words: u32,
-
-    /// Parquet files that they are kept in.
-    #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..))]
-    pub(crate) files: u16,
-
-    /// How often everything is done, each time on a new home.
-    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..))]
-    pub(crate) rounds: u16,
-}
-
-impl Default for DocumentsArgs {
-    fn default() -> Self {
-        Self { count: 60_000, words: 250, files: 8, rounds: 3 }
-    }
-}
-
-#[derive(Clone, Debug, clap::Args)]
-pub(crate) struct DevelopmentArgs {
-    /// What the files are.
-    #[arg(long, value_enum, default_value = "csv")]
-    pub(crate) format: SkyFormat,
-
-    /// Objects in the sky; each has about eight neighbours.
-    #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..1_000_000_000))]
-    pub(crate) objects: u64,
-
-    /// Files of each table. The last but one has objects without a magnitude, which some tries stumble over.
-    #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u16).range(2..))]
-    pub(crate) files: u16,
-}
-
-/// What the files of the sky are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum SkyFormat {
-    /// Text, as the survey hands it out.
-    Csv,
-    /// What someone made of it who will ask often.
-    Parquet,
-}
-
-impl SkyFormat {
-    /// As CREATE EXTERNAL TABLE wants it.
-    pub(crate) fn stored(self) -> &'static str {
-        match self {
-            Self::Csv => "CSV OPTIONS (has_header 'true')",
-            Self::Parquet => "PARQUET",
-        }
-    }
-}
-
-impl fmt::Display for SkyFormat {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Csv => "csv",
-            Self::Parquet => "parquet",
-        })
-    }
-}
-
-impl Default for DevelopmentArgs {
-    fn default() -> Self {
-        Self { format: SkyFormat::Csv, objects: 1_000_000, files: 8 }
-    }
-}
-
-#[derive(Clone, Debug, clap::Args)]
-pub(crate) struct SimulateArgs {
-    /// Jobs of the made-up workload.
-    #[arg(long, default_value_t = JOBS, value_parser = clap::value_parser!(u64).range(100..10_000_000))]
-    pub(crate) jobs: u64,
-
-    /// What the made-up workload is made from.
-    #[arg(long, default_value_t = 1)]
-    pub(crate) seed: u64,
-
-    /// Replays what this home ran instead.
-    #[arg(long, value_name = "DIR")]
-    pub(crate) home: Option<PathBuf>,
-}
-
-impl Default for SimulateArgs {
-    fn default() -> Self {
-        Self { jobs: JOBS, seed: 1, home: None }
-    }
-}
-
-#[derive(Clone, Debug, clap::Args)]
-pub(crate) struct KnownExtentsArgs {
-    #[arg(long)]
-    pub(crate) home: PathBuf,
-    /// The same query over a table of few extents.
-    #[arg(long)]
-    pub(crate) few: String,
-    #[arg(long)]
-    pub(crate) sql: String,
-}
-
-/// Some of the 22 queries, in order.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct QuerySet(Vec<usize>);
-
-impl QuerySet {
-    fn all() -> Self {
-        Self((1..=N_QUERIES).collect())
-    }
-
-    pub(crate) fn iter(&self) -> impl Iterator<Item = usize> {
-        self.0.iter().copied()
-    }
-}
-
-impl FromStr for QuerySet {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let number = |text: &str| match text.trim().parse() {
-            Ok(number) if (1..=N_QUERIES).contains(&number) => Ok(number),
-            _ => Err(format!("\"{text}\" is not a query: they are 1 to {N_QUERIES}")),
+        let (extents, simulate, flight) = (ExtentsArgs::default(), SimulateArgs::default(), FlightArgs::default());
+        let tpch = TpchArgs {
+            scale: tpch.scale / f64::from(share),
+            seconds: or(tpch.seconds, 1),
+            runs: or(tpch.runs, 3),
+            ..tpch
         };
-        let mut queries = vec![];
-        for part in text.split(',') {
-            match part.split_once("..") {
-                None => queries.push(number(part)?),
-                Some((first, "")) => queries.extend(number(first)?..=N_QUERIES),
-                Some((first, last)) => queries.extend(number(first)?..=number(last)?),
-            }
-        }
-        queries.sort_unstable();
-        queries.dedup();
-        Ok(Self(queries))
+        let development = DevelopmentArgs { objects: development.objects / u64::from(share), ..development };
+        vec![
+            Task::Peers(PeersArgs { scale: peers.scale / f64::from(share), rounds: or(peers.rounds, 3), ..peers }),
+            Task::Reuse(tpch.clone()),
+            Task::Append(AppendArgs {
+                scale: append.scale / f64::from(share),
+                rounds: or(append.rounds, 1),
+                slices: or(append.slices, 4),
+                appends: or(append.appends, 2),
+                ..append
+            }),
+            Task::Sliding(SlidingArgs {
+                rows: sliding.rows / share,
+                slides: if is_small { 10 } else { sliding.slides },
+            }),
+            Task::Reports(match is_small {
+                true => ReportsArgs { reports: 50, days: 30, ..ReportsArgs::default() },
+                false => ReportsArgs::default(),
+            }),
+            Task::Documents(DocumentsArgs { count: documents.count / share, ..documents }),
+            Task::Clicks(ClicksArgs { rows: clicks.rows / share }),
+            Task::Development(development.clone()),
+            Task::Development(DevelopmentArgs { format: SkyFormat::Parquet, ..development }),
+            Task::Tpch(tpch.clone()),
+            Task::Tpch(TpchArgs { cold: true, ..tpch }),
+            Task::Floats(FloatsArgs { rows: floats.rows / share, ..floats }),
+            Task::Merging(MergingArgs::default()),
+            Task::Flight(FlightArgs { requests: flight.requests / share, seconds: or(flight.seconds, 3), ..flight }),
+            Task::Extents(ExtentsArgs { count: extents.count / share, ..extents }),
+            Task::Simulate(SimulateArgs { jobs: simulate.jobs / u64::from(share), ..simulate }),
+        ]
     }
 }
 
-fn scale(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(scale) if scale > 0.0 && scale <= 1000.0 => Ok(scale),
-        _ => Err("a scale is a number above 0, up to 1000".to_string()),
+impl Task {
+    /// The section that it fills; none if it is not one of the page's.
+    pub(crate) fn part(&self) -> Option<Part> {
+        Some(match self {
+            Self::Tpch(TpchArgs { control: true, .. }) | Self::All { .. } | Self::KnownExtents(_) => return None,
+            Self::Simulate(SimulateArgs { home: Some(_), .. }) => return None,
+            Self::Tpch(TpchArgs { cold: true, .. }) => Part::Cold,
+            Self::Tpch(_) => Part::Tpch,
+            Self::Peers(_) => Part::Peers,
+            Self::Reuse(_) => Part::Reuse,
+            Self::Append(_) => Part::Append,
+            Self::Sliding(_) => Part::Sliding,
+            Self::Reports(_) => Part::Reports,
+            Self::Documents(_) => Part::Documents,
+            Self::Clicks(_) => Part::Clicks,
+            Self::Development(DevelopmentArgs { format: SkyFormat::Parquet, .. }) => Part::DevelopmentParquet,
+            Self::Development(_) => Part::Development,
+            Self::Floats(_) => Part::Floats,
+            Self::Merging(_) => Part::Merging,
+            Self::Flight(_) => Part::Flight,
+            Self::Extents(_) => Part::Extents,
+            Self::Simulate(_) => Part::Simulate,
+        })
     }
 }
 
@@ -441,11 +170,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sets_of_queries() {
-        let set = |text: &str| text.parse::<QuerySet>().map(|set| set.0);
-        assert_eq!(set("3,1,3"), Ok(vec![1, 3]));
-        assert_eq!(set("5..7,20.."), Ok(vec![5, 6, 7, 20, 21, 22]));
-        assert!(set("0").is_err() && set("23").is_err() && set("").is_err() && set("1..x").is_err());
+    fn all_fills_every_section() {
+        for size in [Size::Small, Size::Full] {
+            let parts: Vec<Option<Part>> = size.tasks().iter().map(Task::part).collect();
+            assert_eq!(parts, Part::ALL.map(Some));
+        }
+        // A part's name on the command line is its name on the page.
+        for part in Part::ALL {
+            let args = Args::try_parse_from(["x", "all", "--only", part.key()]).unwrap();
+            assert!(matches!(args.task, Task::All { only, .. } if only == [part]));
+        }
     }
 
     #[test]

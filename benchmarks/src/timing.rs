@@ -31,6 +31,11 @@ impl Samples {
         sorted.get(rank - 1).copied().unwrap_or(f64::NAN)
     }
 
+    /// How far the quartiles are apart, relative to the median.
+    pub(crate) fn spread(&self) -> f64 {
+        (self.percentile(75) - self.percentile(25)) / self.median()
+    }
+
     /// The median of what each sample is to the one of `base` taken beside it: slow drifts of the machine fall out.
     pub(crate) fn paired_ratio(&self, base: &Self) -> f64 {
         median(self.0.iter().zip(&base.0).map(|(own, base)| own / base).collect())
@@ -72,6 +77,7 @@ mod tests {
         let samples: Samples = [4.0, 1.0, 3.0, 2.0].into_iter().collect();
         assert_eq!((samples.min(), samples.median()), (1.0, 2.5));
         assert_eq!((samples.percentile(50), samples.percentile(95)), (2.0, 4.0));
+        assert_eq!(samples.spread(), (3.0 - 1.0) / 2.5);
         let twice: Samples = [8.0, 2.0, 6.0, 5.0].into_iter().collect();
         assert_eq!(twice.paired_ratio(&samples), 2.0);
         assert!((geometric_mean([2.0, 8.0]) - 4.0).abs() < 1e-12);

@@ -36,9 +36,6 @@ pub(crate) const COLD_MEAN_MAX: f64 = 1.05;
 /// The same.
 pub(crate) const COLD_RATIO_MAX: f64 = 1.25;
 
-/// Time for the pairs of a query: enough for nine of queries that take half a second.
-const QUERY_TIME: Duration = Duration::from_secs(9);
-
 /// Pairs beyond this say nothing new.
 const PAIRS_MAX: u16 = 41;
 
@@ -127,7 +124,7 @@ pub(crate) async fn measure(args: &TpchArgs, folder: &Path) -> Result<Figures> {
     for number in args.queries.iter() {
         let sql = queries::sql(number, args.scale);
         let query =
-            measure_query(number, &sql, args.runs, &stock, &ours).await.with_context(|| format!("query {number}"))?;
+            measure_query(number, &sql, args, &stock, &ours).await.with_context(|| format!("query {number}"))?;
         eprintln!(
             "q{number:02}  stock {:8.1} ms  {} {:8.1} ms  ratio {:.3}  ({} pairs{})",
             query.stock.total.median(),
@@ -147,7 +144,7 @@ pub(crate) async fn measure(args: &TpchArgs, folder: &Path) -> Result<Figures> {
 async fn measure_query(
     number: usize,
     sql: &str,
-    runs: u16,
+    args: &TpchArgs,
     stock: &Contender,
     ours: &Contender,
 ) -> Result<QueryFigures> {
@@ -159,8 +156,8 @@ async fn measure_query(
 
     let mut figures = QueryFigures { number, n_rows, stock: Side::default(), ours: Side::default(), difference };
     let started = Instant::now();
-    for pair in 0..PAIRS_MAX.max(runs) {
-        if pair >= runs && started.elapsed() >= QUERY_TIME {
+    for pair in 0..PAIRS_MAX.max(args.runs) {
+        if pair >= args.runs && started.elapsed() >= Duration::from_secs(args.seconds.into()) {
             break;
         }
         if pair % 2 == 0 {

@@ -1,4 +1,8 @@
-//! docs/settings.md says what the code says: `NECTARINE_APPROVE=1` writes it anew. What docs/reports.md shows works as it is shown.
+//! docs/settings.md says what the code says: `NECTARINE_APPROVE=1` writes it anew. What docs/reports.md shows works as it is shown. All
+//! that the book shows is run (`book`).
+
+mod book;
+mod page;
 
 use std::fs;
 use std::path::Path;
@@ -14,7 +18,8 @@ fn reference() -> String {
          (`--set memory_limit=8GB`), `SET nectarine.memory_limit = '8GB'`. DataFusion's own settings (`datafusion.execution.batch_size`, ..) \
          take the same way; `SELECT * FROM system.settings` lists all of them with their values and where they came from. A name that is \
          no setting is refused, with the nearest one; in the environment, which others use too, it is told as a notice.\n\n\
-         ```toml\n# nectarine.toml\nmemory_limit = \"8GB\"\n\n[datafusion.execution]\ntarget_partitions = 8\n```\n",
+         <!-- file: home/nectarine.toml -->\n```toml\n# nectarine.toml\nmemory_limit = \"8GB\"\n\n[datafusion.execution]\ntarget_partitions = 8\n```\n\n\
+         ```sql\nSHOW nectarine.memory_limit;\nSELECT * FROM system.settings;\n```\n",
     );
     for setting in Settings::docs() {
         text.push_str(&format!("\n## {}\n\n{} Default: `{}`.\n", setting.name, setting.doc, setting.default));

@@ -6,7 +6,7 @@ use anyhow::Result;
 
 use super::growing::Growing;
 use super::sizes::learn;
-use super::{LINEAR, N_APPENDS, PAUSE, nectarine};
+use super::{LINEAR, PAUSE, nectarine};
 use crate::REST;
 use crate::args::AppendArgs;
 use crate::timing::{Samples, geometric_mean};
@@ -64,7 +64,7 @@ pub(super) async fn measure(args: &AppendArgs, folder: &Path) -> Result<Vec<Base
         tokio::time::sleep(REST).await;
         let ours = nectarine(&growing, Keeping::On).await?;
         let mut times: Vec<Samples> = figures.iter().map(|_| Samples::default()).collect();
-        for append in 0..=N_APPENDS {
+        for append in 0..=args.appends {
             if append > 0 {
                 let first = one_in / N_FILES * (N_FILES - 1);
                 growing.write(Table::LineItem, scale, first + (append - 1) % (one_in / N_FILES), one_in)?;

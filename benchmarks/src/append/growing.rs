@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use crate::tpch::data::{self, Table, TpchData};
 
 /// A folder that files of another one are linked into, in their order.
-pub(super) struct Growing<'a> {
+pub(crate) struct Growing<'a> {
     source: &'a TpchData,
     data: TpchData,
     next: HashMap<&'static str, usize>,
@@ -20,7 +20,7 @@ pub(super) struct Growing<'a> {
 
 impl<'a> Growing<'a> {
     /// Nothing has arrived yet. The folder is beside the data's, where files can be linked.
-    pub(super) fn new(source: &'a TpchData) -> Result<Self> {
+    pub(crate) fn new(source: &'a TpchData) -> Result<Self> {
         let folder = tempfile::Builder::new().prefix("growing").tempdir_in(source.folder().join(".."))?;
         for table in Table::ALL {
             fs::create_dir(folder.path().join(table.name()))?;
@@ -28,12 +28,12 @@ impl<'a> Growing<'a> {
         Ok(Self { source, data: TpchData::at(folder.path()), next: HashMap::new(), _folder: folder })
     }
 
-    pub(super) fn data(&self) -> &TpchData {
+    pub(crate) fn data(&self) -> &TpchData {
         &self.data
     }
 
     /// The next files of a table, as many as there are at most.
-    pub(super) fn add(&mut self, table: Table, n_files: u16) -> Result<()> {
+    pub(crate) fn add(&mut self, table: Table, n_files: u16) -> Result<()> {
         let first = *self.next.entry(table.name()).or_default();
         let files = self.source.files(table)?;
         let arriving: Vec<&PathBuf> = files.iter().skip(first).take(n_files.into()).collect();
@@ -45,7 +45,7 @@ impl<'a> Growing<'a> {
     }
 
     /// A piece of a table that is made now: one in `one_in` of all its rows.
-    pub(super) fn write(&mut self, table: Table, scale: f64, piece: u16, one_in: u16) -> Result<()> {
+    pub(crate) fn write(&mut self, table: Table, scale: f64, piece: u16, one_in: u16) -> Result<()> {
         let number = self.next.entry(table.name()).or_default();
         let path = self.data.folder().join(table.name()).join(format!("{:05}.parquet", *number));
         *number += 1;
@@ -53,12 +53,12 @@ impl<'a> Growing<'a> {
     }
 
     /// Passes over the next files of a table.
-    pub(super) fn skip(&mut self, table: Table, n_files: u16) {
+    pub(crate) fn skip(&mut self, table: Table, n_files: u16) {
         *self.next.entry(table.name()).or_default() += usize::from(n_files);
     }
 
     /// The next file of a table instead of those that are there.
-    pub(super) fn replace(&mut self, table: Table) -> Result<()> {
+    pub(crate) fn replace(&mut self, table: Table) -> Result<()> {
         for file in self.data.files(table)? {
             fs::remove_file(file)?;
         }

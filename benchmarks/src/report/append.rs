@@ -2,6 +2,7 @@
 
 use super::{Report, duration, ratio, time, verdict};
 use crate::append::{Figures, LINEAR, growth};
+use crate::chart::{Chart, Scale, Series};
 use crate::sliding::{self, ENTRIES_MAX, SAVED_PERCENT_MIN};
 
 /// Incremental against the new rows alone, at most.
@@ -18,7 +19,7 @@ impl Report {
         let args = &figures.args;
         self.line(&format!("## Tables that grow: TPC-H, scale factor {}", args.scale));
         self.line("");
-        self.line("### In ten slices");
+        self.line(&format!("### In slices: {} of ten", args.slices));
         self.line("");
         self.line(
             "After each slice all queries, with reuse on one home that is never reset, and with stock DataFusion on the same files; \
@@ -54,9 +55,10 @@ impl Report {
         self.line("");
         let slowest = figures.slowest().unwrap_or((0, f64::NAN));
         self.line(&format!(
-            "Median of five appends, in milliseconds. Afresh: without reuse. Alone: without reuse, lineitem being the new file only. \
+            "Median of {} appends, in milliseconds. Afresh: without reuse. Alone: without reuse, lineitem being the new file only. \
              Incremental against alone, geometric mean of the queries that are linear in lineitem: {} {}. All queries: {}x faster \
              than afresh {}. Slowest against afresh: q{} {} {}.",
+            args.appends,
             ratio(figures.against_alone()),
             verdict(figures.against_alone() <= ALONE_MAX),
             ratio(figures.gain()),
@@ -66,6 +68,20 @@ impl Report {
             verdict(slowest.1 <= SLOWER_MAX),
         ));
         self.line("");
+        self.chart(
+            "",
+            &Chart {
+                title: format!("TPC-H after one more file of lineitem (1 of {})", args.files),
+                unit: "ms, median",
+                scale: Scale::Linear,
+                groups: figures.delta.iter().map(|query| format!("q{}", query.number)).collect(),
+                series: vec![
+                    Series::new("incremental", figures.delta.iter().map(|query| query.incremental.median())),
+                    Series::new("the new file alone", figures.delta.iter().map(|query| query.alone.median())),
+                    Series::new("afresh", figures.delta.iter().map(|query| query.afresh.median())),
+                ],
+            },
+        );
         self.table(
             &["query", "linear", "afresh", "incremental", "alone", "to afresh", "to alone", "extents reused", "rows"],
             figures.delta.iter().map(|query| {
@@ -143,8 +159,10 @@ impl Report {
         self.line("");
         let (alone, joining) = (growth(&figures.bases, true), growth(&figures.bases, false));
         self.line(&format!(
-            "60,000 lines more, five times; the median, in milliseconds. A base that is 25 times as large: {} for queries that read \
+            "{:.0} lines more, {} times; the median, in milliseconds. A base that is 25 times as large: {} for queries that read \
              nothing but lineitem {}, {} for those that join it with tables that are larger as well.",
+            60_000.0 * figures.args.scale,
+            figures.args.appends,
             ratio(alone),
             verdict(alone <= GROWTH_MAX),
             ratio(joining),
@@ -180,6 +198,19 @@ impl Report {
             figures.args.rows
         ));
         self.line("");
+        self.chart(
+            "",
+            &Chart {
+                title: "A window that slides: processor time saved".to_string(),
+                unit: "%",
+                scale: Scale::Linear,
+                groups: figures.windows.iter().map(|window| window.name.to_string()).collect(),
+                series: vec![
+                    Series::new("saved", figures.windows.iter().map(sliding::WindowFigures::saved_percent)),
+                    Series::new("ceiling", figures.windows.iter().map(|window| window.ceiling_percent)),
+                ],
+            },
+        );
         self.table(
             &[
                 "window",

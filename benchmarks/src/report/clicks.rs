@@ -1,6 +1,7 @@
 //! The parts about logs that grow, and about merging.
 
 use super::{Report, duration, verdict};
+use crate::chart::{Chart, Scale, Series};
 use crate::clicks::{self, DAY_5_PERCENT_MIN, HISTOGRAM_PERCENT_MIN, Step};
 use crate::merging::{self, RATE_MIN};
 
@@ -17,10 +18,12 @@ impl Report {
         ));
         self.line("");
         let mut rows = vec![];
+        let mut cumulated = vec![];
         let (mut off, mut on) = (0.0, 0.0);
         for (day, step) in (1..).zip(&figures.days) {
             off += step.off.as_secs_f64();
             on += step.on.as_secs_f64();
+            cumulated.push((1.0 - on / off) * 100.0);
             rows.push([
                 day.to_string(),
                 step.rows.to_string(),
@@ -35,6 +38,20 @@ impl Report {
                 same(step),
             ]);
         }
+        self.chart(
+            "",
+            &Chart {
+                title: "A click log that grows by a day: processor time saved".to_string(),
+                unit: "%",
+                scale: Scale::Linear,
+                groups: (1..=figures.days.len()).map(|day| format!("day {day}")).collect(),
+                series: vec![
+                    Series::new("that day", figures.days.iter().map(Step::saved_percent)),
+                    Series::new("cumulated", cumulated),
+                    Series::new("Nectar's paper, cumulated", figures.days.iter().map(paper)),
+                ],
+            },
+        );
         let head =
             ["day", "rows", "new", "off", "on", "saved", "", "ceiling", "cumulated", "Nectar, cumulated", "rows"];
         self.table(&head, rows);
@@ -58,6 +75,16 @@ impl Report {
                 same(step),
             ]
         });
+        self.chart(
+            "-histogram",
+            &Chart {
+                title: "A histogram of a log that grows by 1 %: processor time saved".to_string(),
+                unit: "%",
+                scale: Scale::Linear,
+                groups: figures.histogram.iter().map(|step| format!("{} rows", step.rows)).collect(),
+                series: vec![Series::new("saved", figures.histogram.iter().map(Step::saved_percent))],
+            },
+        );
         self.table(&["rows", "new", "off", "on", "saved", "", "rows"], rows);
     }
 
@@ -74,8 +101,23 @@ impl Report {
             let rate = way.rate();
             [way.name.to_string(), duration(way.best), format!("{rate:.1}"), verdict(rate >= RATE_MIN)]
         });
+        self.chart(
+            "",
+            &Chart {
+                title: format!("Merging states of {} groups", figures.args.groups),
+                unit: "million states a second",
+                scale: Scale::Linear,
+                groups: figures.ways.iter().map(|way| way.name.to_string()).collect(),
+                series: vec![Series::new("merged", figures.ways.iter().map(merging::WayFigures::rate))],
+            },
+        );
         self.table(&["how", "ms", "million states a second", ""], rows);
     }
+}
+
+/// Not a number where the paper tells none.
+fn paper(step: &Step) -> f64 {
+    step.paper_percent.unwrap_or(f64::NAN)
 }
 
 fn percent(value: f64) -> String {

@@ -1,6 +1,7 @@
 //! The part about exact hits over Flight SQL.
 
 use super::{Report, time, verdict};
+use crate::chart::{Chart, Scale, Series};
 use crate::flight::{Figures, HITS_PER_SECOND_MIN, MEDIAN_MS_MAX};
 
 impl Report {
@@ -20,6 +21,21 @@ impl Report {
         ));
         self.line("");
         let many = format!("{} clients for {} s", args.clients, args.seconds);
+        let sides = [&figures.here, &figures.one, &figures.many];
+        self.chart(
+            "",
+            &Chart {
+                title: "Exact hits over Flight SQL".to_string(),
+                unit: "ms",
+                scale: Scale::Log,
+                groups: vec!["in the process".to_string(), "one client".to_string(), many.clone()],
+                series: [50, 99]
+                    .map(|percent| {
+                        Series::new(&format!("p{percent}"), sides.map(|samples| samples.percentile(percent)))
+                    })
+                    .into(),
+            },
+        );
         self.table(
             &["milliseconds", "hits", "p50", "p99"],
             [("in the process", &figures.here), ("one client", &figures.one), (many.as_str(), &figures.many)].map(

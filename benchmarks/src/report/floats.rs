@@ -1,7 +1,8 @@
 //! The part about sums of floats.
 
 use super::{Report, ratio, time, verdict};
-use crate::floats::{Figures, RATIO_MAX};
+use crate::chart::{Chart, Scale, Series};
+use crate::floats::{Figures, QueryFigures, RATIO_MAX};
 
 impl Report {
     pub(crate) fn floats(&mut self, figures: &Figures) {
@@ -20,18 +21,29 @@ impl Report {
         self.line("");
         let median = |mut times: Vec<f64>| {
             times.sort_by(f64::total_cmp);
-            time(times[times.len() / 2] * 1e3)
+            times[times.len() / 2] * 1e3
         };
+        let exact = |query: &QueryFigures| median(query.pairs.iter().map(|(exact, _)| *exact).collect());
+        let fast = |query: &QueryFigures| median(query.pairs.iter().map(|(_, fast)| *fast).collect());
+        self.chart(
+            "",
+            &Chart {
+                title: "Sums of floats, exact and fast".to_string(),
+                unit: "ms of processor time, median",
+                scale: Scale::Linear,
+                groups: figures.queries.iter().map(|query| query.name.to_string()).collect(),
+                series: vec![
+                    Series::new("exact", figures.queries.iter().map(exact)),
+                    Series::new("fast", figures.queries.iter().map(fast)),
+                ],
+            },
+        );
         self.table(
             &["query", "exact", "fast", "ratio"],
-            figures.queries.iter().map(|query| {
-                [
-                    query.name.to_string(),
-                    median(query.pairs.iter().map(|(exact, _)| *exact).collect()),
-                    median(query.pairs.iter().map(|(_, fast)| *fast).collect()),
-                    ratio(query.ratio()),
-                ]
-            }),
+            figures
+                .queries
+                .iter()
+                .map(|query| [query.name.to_string(), time(exact(query)), time(fast(query)), ratio(query.ratio())]),
         );
         self.line("");
     }

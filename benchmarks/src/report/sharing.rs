@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::{Report, duration, megabytes, verdict};
 use crate::args::SkyFormat;
+use crate::chart::{Chart, Scale, Series};
 use crate::development;
 use crate::documents::{self, ProgramFigures, SAVED_PERCENT_MIN};
 
@@ -27,6 +28,19 @@ impl Report {
             duration(figures.analysis / args.rounds.into()),
         ));
         self.line("");
+        self.chart(
+            "",
+            &Chart {
+                title: "Programs that start from what an earlier one left: processor time saved".to_string(),
+                unit: "%",
+                scale: Scale::Linear,
+                groups: figures.programs.iter().map(|program| program.name.to_string()).collect(),
+                series: vec![
+                    Series::new("Nectarine", figures.programs.iter().map(ProgramFigures::saved_percent)),
+                    Series::new("Nectar's paper", figures.programs.iter().map(|program| program.paper_percent)),
+                ],
+            },
+        );
         self.table(
             &["program", "off", "on", "saved", "", "Nectar saved", "hits", "rows"],
             figures.programs.iter().map(|program| {
@@ -61,6 +75,19 @@ impl Report {
             figures.n_objects, figures.n_neighbors, figures.args.files,
         ));
         self.line("");
+        self.chart(
+            "",
+            &Chart {
+                title: format!("A query that is developed step by step ({format}): processor time saved"),
+                unit: "%",
+                scale: Scale::Linear,
+                groups: (1..=figures.steps.len()).map(|number| format!("step {number}")).collect(),
+                series: vec![
+                    Series::new("Nectarine", figures.steps.iter().map(development::StepFigures::saved_percent)),
+                    Series::new("Nectar's paper", figures.steps.iter().map(|step| step.paper_percent)),
+                ],
+            },
+        );
         self.table(
             &["steps", "adds", "rows", "off", "on", "saved", "target", "", "Nectar saved", "rows"],
             (1..).zip(&figures.steps).map(|(number, step)| {

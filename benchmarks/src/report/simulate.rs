@@ -3,6 +3,7 @@
 use nectarine_engine::EvictionPolicy;
 
 use super::{Report, verdict};
+use crate::chart::{Chart, Scale, Series};
 use crate::simulate::{DAYS, Figures, KEPT_MIN, Limited, Outcome, share};
 
 impl Report {
@@ -50,6 +51,21 @@ impl Report {
             "evictions",
             "jobs with a hit",
         ];
+        let of = |policy: EvictionPolicy| {
+            let limited = figures.limited.iter().filter(|limited| limited.policy == policy);
+            Series::new(name(policy), limited.map(|limited| limited.kept * 100.0).collect::<Vec<f64>>())
+        };
+        let targets = figures.limited.iter().filter(|limited| limited.policy == EvictionPolicy::Nectar);
+        self.chart(
+            "",
+            &Chart {
+                title: "Savings that are left with a smaller budget (simulated)".to_string(),
+                unit: "% of what no limit saves",
+                scale: Scale::Linear,
+                groups: targets.map(|limited| format!("1/{}", limited.part)).collect(),
+                series: [EvictionPolicy::Nectar, EvictionPolicy::Lru, EvictionPolicy::GreedyDualSize].map(of).into(),
+            },
+        );
         self.table(&head, rows);
     }
 

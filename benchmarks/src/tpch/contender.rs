@@ -84,9 +84,16 @@ impl Contender {
         Ok(Self::Nectarine { session, engine, keeping, _home: home })
     }
 
-    pub(crate) async fn run(&self, sql: &str) -> Result<Run> {
-        if let Self::Nectarine { engine, keeping: Keeping::Cold, .. } = self {
+    /// Forgets what was kept, if anything was.
+    pub(crate) async fn forget(&self) {
+        if let Self::Nectarine { engine, .. } = self {
             engine.cache().clear().await;
+        }
+    }
+
+    pub(crate) async fn run(&self, sql: &str) -> Result<Run> {
+        if let Self::Nectarine { keeping: Keeping::Cold, .. } = self {
+            self.forget().await;
         }
         let started = Instant::now();
         let mut extents = None;
