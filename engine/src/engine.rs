@@ -16,7 +16,7 @@ use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::prelude::SessionConfig;
 use nectarine_catalog::store::{MetadataStore, SqliteStore};
 use nectarine_catalog::{Clock, ExtentTracker, ObjectStores, SystemClock};
-use nectarine_executor::{CsvFilesFactory, ForgetPadded, LowerExtentScans, NameScannedFiles, Stoppable};
+use nectarine_executor::{CsvFilesFactory, ForgetPadded, LowerExtentScans, NameScannedFiles, Stoppable, UnbundleFiles};
 use nectarine_planner::reuse::ReusePrefixes;
 use nectarine_planner::{BoundedPlans, ExactDecimals, PlainAntiJoins, UnambiguousFilters, WholeWindows};
 
@@ -200,6 +200,7 @@ impl EngineBuilder {
         rules.insert(2, Arc::new(ForgetPadded));
         rules.insert(3, Arc::new(LowerExtentScans::new(Arc::clone(&runtime))));
         rules.push(Arc::new(NameScannedFiles));
+        rules.push(Arc::new(UnbundleFiles));
         rules.push(Arc::new(Stoppable));
         let mut analyzer_rules = Analyzer::new().rules;
         ExactDecimals::around(&mut analyzer_rules);
