@@ -8,6 +8,7 @@ mod csv_nulls;
 mod decimals;
 mod folders;
 mod functions;
+mod json_columns;
 mod settings;
 mod system;
 mod tables;
