@@ -24,6 +24,7 @@ mod position;
 mod refuse;
 mod relocate;
 mod report;
+mod settings;
 mod split;
 mod statement;
 mod view;
