@@ -21,6 +21,7 @@ use nectarine_planner::reuse::ReusePrefixes;
 use nectarine_planner::{BoundedPlans, ExactDecimals, PlainAntiJoins, UnambiguousFilters, WholeWindows};
 
 use crate::access::Who;
+use crate::bounded_functions::bound_functions;
 use crate::catalog_view::CatalogCache;
 use crate::home::Home;
 use crate::memory::SharedMemory;
@@ -216,6 +217,7 @@ impl EngineBuilder {
             builder = extend(builder);
         }
         let mut template = builder.build();
+        bound_functions(&mut template)?;
         template.register_file_format(Arc::new(CsvFilesFactory::default()), true)?;
 
         let tracker = ExtentTracker::new(Arc::clone(&store), object_stores.clone(), Arc::new(SystemClock));

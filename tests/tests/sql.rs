@@ -9,6 +9,7 @@ mod decimals;
 mod folders;
 mod functions;
 mod json_columns;
+mod large_values;
 mod settings;
 mod system;
 mod tables;
