@@ -18,7 +18,9 @@ use nectarine_catalog::store::{MetadataStore, SqliteStore};
 use nectarine_catalog::{Clock, ExtentTracker, ObjectStores, SystemClock};
 use nectarine_executor::{CsvFilesFactory, ForgetPadded, LowerExtentScans, NameScannedFiles, Stoppable, UnbundleFiles};
 use nectarine_planner::reuse::ReusePrefixes;
-use nectarine_planner::{BoundedPlans, ExactDecimals, PlainAntiJoins, UnambiguousFilters, WholeWindows};
+use nectarine_planner::{
+    BoundedPlans, DistinctOnKeys, ExactDecimals, PlainAntiJoins, UnambiguousFilters, WholeWindows,
+};
 
 use crate::access::Who;
 use crate::bounded_functions::bound_functions;
@@ -205,6 +207,7 @@ impl EngineBuilder {
         rules.push(Arc::new(Stoppable));
         let mut analyzer_rules = Analyzer::new().rules;
         ExactDecimals::around(&mut analyzer_rules);
+        analyzer_rules.push(Arc::new(DistinctOnKeys));
         analyzer_rules.push(Arc::new(OnlyViews));
         BoundedPlans::guard(&mut analyzer_rules);
         let mut builder = SessionStateBuilder::new()

@@ -9,6 +9,7 @@ mod decimals;
 mod folders;
 mod functions;
 mod json_columns;
+mod keys_and_names;
 mod large_values;
 mod settings;
 mod system;

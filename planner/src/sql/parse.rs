@@ -15,7 +15,7 @@ use sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
 use super::position::{offset_of_location, offset_of_token};
 use super::statement::Statement;
 use super::{
-    access, alter, copy, depth, derived, expansion, keyword, named, placeholder, report, settings, view,
+    access, alter, copy, depth, derived, expansion, keyword, named, placeholder, report, rewrite, settings, view,
 };
 use crate::{PlannerError, Result};
 
@@ -70,7 +70,7 @@ pub fn parse(sql: &str, options: &ParseOptions) -> Result<Option<Statement>> {
     depth::check(sql, &tokens, options.chain_limit)?;
     no_nested_explain(sql, &tokens)?;
     let text = Text::new(sql, &tokens, dialect.as_ref(), options);
-    let statement = match text.own()? {
+    let mut statement = match text.own()? {
         Some(statement) => statement,
         None => {
             let statement = text.read(|parser| parser.parse_statement())?;
@@ -78,6 +78,7 @@ pub fn parse(sql: &str, options: &ParseOptions) -> Result<Option<Statement>> {
             classify(&text, statement)?
         }
     };
+    rewrite::rewrite(&mut statement);
     Ok(Some(statement))
 }
 
