@@ -10,7 +10,6 @@ use std::any::Any;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use arrow::array::timezone::Tz;
 use datafusion::common::extensions_options;
 use datafusion::config::{ConfigEntry, ConfigExtension, ConfigOptions, ExtensionOptions};
 
@@ -382,11 +381,6 @@ pub(crate) fn check_value(name: &str, value: &str) -> Result<()> {
         "nectarine.reuse" => reuse_mode(value).map(|_| ()),
         "nectarine.trace_endpoint" if !value.trim().is_empty() => trace::check(value.trim()).map(drop),
         "nectarine.float_sums" => adds_exactly(value).map(|_| ()),
-        "datafusion.execution.time_zone" => match value.parse::<Tz>() {
-            Ok(_) => Ok(()),
-            Err(_) => Err(EngineError::new(ErrorKind::Sql, format!("there is no time zone \"{value}\""))
-                .with_hint("names are those of the time zone database, such as 'Europe/Berlin'; offsets are '+02:00'")),
-        },
         SPILL_FILE_BYTES if value.parse::<u64>().is_ok_and(|bytes| bytes > 1) => {
             Err(EngineError::new(ErrorKind::Unsupported, format!("{SPILL_FILE_BYTES} is always 1"))
                 .with_detail("rows that wait for another thread and do not fit in memory take a file per batch"))

@@ -68,9 +68,6 @@ async fn time_zones_as_postgresql_has_them() {
     db.ok("SET TIME ZONE 'Europe/Berlin'").await;
     let noon = "SELECT CAST(TIMESTAMPTZ '2024-07-01T12:00:00Z' AS TEXT)";
     assert!(db.ok(noon).await.starts_with("2024-07-01T14:00:00"), "{}", db.ok(noon).await);
-    let error = db.err("SET TIME ZONE 'Mars/Olympus'").await;
-    assert!(error.contains("Mars/Olympus"), "{error}");
-    assert_eq!(db.ok("SHOW TIME ZONE").await, format!("{shown}|Europe/Berlin"));
     let error = db.err("SET LOCAL TIME ZONE 'UTC'").await;
     assert!(error.contains("not implemented"), "{error}");
 }
