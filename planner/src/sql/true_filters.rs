@@ -1,7 +1,7 @@
 //! [`TrueFilters`]: `count(x) FILTER (WHERE true)` is `count(x)`.
 //!
-//! DataFusion 55 drops such a filter after it gave the column its name, and no longer finds the column where HAVING, ORDER BY or
-//! another expression names it as well.
+//! Dropped before anything is planned, so that no rule can drop it later, when other parts of the plan know the column by a name that
+//! has the filter in it.
 
 use std::ops::ControlFlow;
 
