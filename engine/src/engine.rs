@@ -16,11 +16,14 @@ use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::prelude::SessionConfig;
 use nectarine_catalog::store::{MetadataStore, SqliteStore};
 use nectarine_catalog::{Clock, ExtentTracker, ObjectStores, SystemClock};
-use nectarine_executor::{CsvFilesFactory, ForgetPadded, LowerExtentScans, NameScannedFiles, Stoppable};
+use nectarine_executor::{CsvFilesFactory, ForgetPadded, LowerExtentScans, NameScannedFiles, Stoppable, UnbundleFiles};
 use nectarine_planner::reuse::ReusePrefixes;
-use nectarine_planner::{BoundedPlans, ExactDecimals, PlainAntiJoins, UnambiguousFilters, WholeWindows};
+use nectarine_planner::{
+    BoundedPlans, DistinctOnKeys, ExactDecimals, PlainAntiJoins, UnambiguousFilters, WholeWindows,
+};
 
 use crate::access::Who;
+use crate::bounded_functions::bound_functions;
 use crate::catalog_view::CatalogCache;
 use crate::home::Home;
 use crate::memory::SharedMemory;
@@ -200,9 +203,11 @@ impl EngineBuilder {
         rules.insert(2, Arc::new(ForgetPadded));
         rules.insert(3, Arc::new(LowerExtentScans::new(Arc::clone(&runtime))));
         rules.push(Arc::new(NameScannedFiles));
+        rules.push(Arc::new(UnbundleFiles));
         rules.push(Arc::new(Stoppable));
         let mut analyzer_rules = Analyzer::new().rules;
         ExactDecimals::around(&mut analyzer_rules);
+        analyzer_rules.push(Arc::new(DistinctOnKeys));
         analyzer_rules.push(Arc::new(OnlyViews));
         BoundedPlans::guard(&mut analyzer_rules);
         let mut builder = SessionStateBuilder::new()
@@ -215,6 +220,7 @@ impl EngineBuilder {
             builder = extend(builder);
         }
         let mut template = builder.build();
+        bound_functions(&mut template)?;
         template.register_file_format(Arc::new(CsvFilesFactory::default()), true)?;
 
         let tracker = ExtentTracker::new(Arc::clone(&store), object_stores.clone(), Arc::new(SystemClock));

@@ -10,6 +10,7 @@
 
 mod access;
 mod answer;
+mod bounded_functions;
 mod broken_view;
 mod caretaker;
 mod catalog_view;

@@ -82,6 +82,7 @@ pub(crate) use self::salt::Salts;
 pub(crate) use self::statement::StatementReuse;
 use self::trouble::Trouble;
 
+use crate::bounded_functions::bounded_functions;
 use crate::caretaker::Caretaker;
 use crate::collector::Collector;
 use crate::eviction::{Budget, Evictor, Ledger, Readers, Why};
@@ -161,7 +162,7 @@ impl Reuse {
             clock,
             trouble: Trouble::default(),
             store: derived,
-            built_ins: Arc::new(BuiltIns::default().with_exact(exact_aggregates())),
+            built_ins: Arc::new(BuiltIns::default().with_exact(exact_aggregates()).with_bounded(bounded_functions())),
             in_flight: InFlight::default(),
             fast_path: FastPath::default(),
             background: Background::default(),

@@ -4,10 +4,12 @@
 //! rows for `f > 100`. DataFusion would skip it, its row groups and its pages, and so would the filters that a TopK or a join
 //! makes while it runs. So none of them gets to see such bounds.
 //!
-//! Cost   footers without a float column are passed on as they are.
+//! Cost   footers without a float column are passed on as they are; of others a copy is made once, for as long as DataFusion's cache
+//!        has them.
 
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use bytes::Bytes;
 use datafusion::common::Result;
@@ -18,6 +20,7 @@ use datafusion::physical_plan::Statistics;
 use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use moka::sync::Cache;
 use parquet::arrow::arrow_reader::ArrowReaderOptions;
 use parquet::arrow::async_reader::AsyncFileReader;
 use parquet::basic::{LogicalType, Type};
@@ -26,9 +29,60 @@ use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, RowGroupMeta
 use parquet::file::page_index::column_index::ColumnIndexMetaData;
 use parquet::schema::types::ColumnDescriptor;
 
+/// How long a copy is kept that nobody asks for: its footer may be gone.
+const IDLE: Duration = Duration::from_secs(600);
+
+/// Copies of footers without the bounds of floats.
+#[derive(Clone, Debug)]
+pub(crate) struct PlainFooters {
+    /// By the address of the footer. It is that very footer as long as its place in memory is taken, which the weak reference sees
+    /// to: another one is never found there.
+    copies: Cache<usize, Copied>,
+}
+
+#[derive(Clone, Debug)]
+struct Copied {
+    of: Weak<ParquetMetaData>,
+    plain: Arc<ParquetMetaData>,
+}
+
+impl PlainFooters {
+    /// Keeps copies of so many bytes.
+    pub(crate) fn new(bytes_max: usize) -> Self {
+        let weigh = |_: &usize, copied: &Copied| u32::try_from(copied.plain.memory_size()).unwrap_or(u32::MAX);
+        let copies = Cache::builder().max_capacity(bytes_max as u64).weigher(weigh).time_to_idle(IDLE).build();
+        Self { copies }
+    }
+
+    fn plain(&self, footer: Arc<ParquetMetaData>) -> ParquetResult<Arc<ParquetMetaData>> {
+        if !has_floats(&footer) {
+            return Ok(footer);
+        }
+        let address = Arc::as_ptr(&footer).addr();
+        if let Some(copied) = self.copies.get(&address)
+            && Weak::ptr_eq(&copied.of, &Arc::downgrade(&footer))
+        {
+            return Ok(copied.plain);
+        }
+        let plain = without_float_bounds(&footer)?;
+        self.copies.insert(address, Copied { of: Arc::downgrade(&footer), plain: Arc::clone(&plain) });
+        Ok(plain)
+    }
+}
+
 /// Opens Parquet files; footers are cached as before.
 #[derive(Debug)]
-pub(crate) struct Footers(pub(crate) CachedParquetFileReaderFactory);
+pub(crate) struct Footers {
+    files: CachedParquetFileReaderFactory,
+    footers: PlainFooters,
+}
+
+impl Footers {
+    /// Of the files that `files` opens.
+    pub(crate) fn new(files: CachedParquetFileReaderFactory, footers: PlainFooters) -> Self {
+        Self { files, footers }
+    }
+}
 
 impl ParquetFileReaderFactory for Footers {
     fn create_reader(
@@ -38,27 +92,36 @@ impl ParquetFileReaderFactory for Footers {
         size_hint: Option<usize>,
         metrics: &ExecutionPlanMetricsSet,
     ) -> Result<Box<dyn AsyncFileReader + Send>> {
-        Ok(Box::new(Reader(self.0.create_reader(partition, file, size_hint, metrics)?)))
+        let file = self.files.create_reader(partition, file, size_hint, metrics)?;
+        Ok(Box::new(Reader { file, footers: self.footers.clone() }))
     }
 }
 
-struct Reader(Box<dyn AsyncFileReader + Send>);
+struct Reader {
+    file: Box<dyn AsyncFileReader + Send>,
+    footers: PlainFooters,
+}
 
 impl AsyncFileReader for Reader {
     fn get_bytes(&mut self, range: Range<u64>) -> BoxFuture<'_, ParquetResult<Bytes>> {
-        self.0.get_bytes(range)
+        self.file.get_bytes(range)
     }
 
     fn get_byte_ranges(&mut self, ranges: Vec<Range<u64>>) -> BoxFuture<'_, ParquetResult<Vec<Bytes>>> {
-        self.0.get_byte_ranges(ranges)
+        self.file.get_byte_ranges(ranges)
     }
 
     fn get_metadata<'a>(
         &'a mut self,
         options: Option<&'a ArrowReaderOptions>,
     ) -> BoxFuture<'a, ParquetResult<Arc<ParquetMetaData>>> {
-        self.0.get_metadata(options).map(|found| found.and_then(without_float_bounds)).boxed()
+        let footers = &self.footers;
+        self.file.get_metadata(options).map(|found| found.and_then(|footer| footers.plain(footer))).boxed()
     }
+}
+
+fn has_floats(footer: &ParquetMetaData) -> bool {
+    footer.file_metadata().schema_descr().columns().iter().any(|column| is_float(column))
 }
 
 fn is_float(column: &ColumnDescriptor) -> bool {
@@ -66,13 +129,10 @@ fn is_float(column: &ColumnDescriptor) -> bool {
         || column.logical_type_ref() == Some(&LogicalType::Float16)
 }
 
-fn without_float_bounds(footer: Arc<ParquetMetaData>) -> ParquetResult<Arc<ParquetMetaData>> {
+fn without_float_bounds(footer: &ParquetMetaData) -> ParquetResult<Arc<ParquetMetaData>> {
     let floats: Vec<bool> =
         footer.file_metadata().schema_descr().columns().iter().map(|column| is_float(column)).collect();
-    if !floats.contains(&true) {
-        return Ok(footer);
-    }
-    let mut builder = footer.as_ref().clone().into_builder();
+    let mut builder = footer.clone().into_builder();
     let groups = builder.take_row_groups().into_iter().map(group_without_bounds);
     let groups = groups.collect::<ParquetResult<Vec<RowGroupMetaData>>>()?;
     let mut index = builder.take_column_index();
@@ -105,4 +165,49 @@ pub(crate) fn forget_float_bounds(mut statistics: Statistics, schema: &arrow::da
         }
     }
     statistics
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch};
+    use parquet::arrow::ArrowWriter;
+    use parquet::file::metadata::ParquetMetaDataReader;
+
+    use super::*;
+
+    fn footer(column: ArrayRef) -> Arc<ParquetMetaData> {
+        let rows = RecordBatch::try_from_iter([("a", column)]).unwrap();
+        let mut bytes = vec![];
+        let mut writer = ArrowWriter::try_new(&mut bytes, rows.schema(), None).unwrap();
+        writer.write(&rows).unwrap();
+        writer.close().unwrap();
+        Arc::new(ParquetMetaDataReader::new().parse_and_finish(&Bytes::from(bytes)).unwrap())
+    }
+
+    fn has_bounds(footer: &ParquetMetaData) -> bool {
+        footer.row_group(0).column(0).statistics().is_some()
+    }
+
+    #[test]
+    fn one_copy_per_footer() {
+        let footers = PlainFooters::new(1 << 20);
+        let numbers = footer(Arc::new(Int64Array::from(vec![1, 2])));
+        assert!(Arc::ptr_eq(&footers.plain(Arc::clone(&numbers)).unwrap(), &numbers));
+        let one = footer(Arc::new(Float64Array::from(vec![1.0, 5.0])));
+        let plain = footers.plain(Arc::clone(&one)).unwrap();
+        assert!(has_bounds(&one) && !has_bounds(&plain));
+        assert!(Arc::ptr_eq(&footers.plain(Arc::clone(&one)).unwrap(), &plain), "the same copy again");
+        let two = footer(Arc::new(Float64Array::from(vec![1.0, 5.0])));
+        assert!(!Arc::ptr_eq(&footers.plain(two).unwrap(), &plain), "another file");
+    }
+
+    /// Footers that come and go take each other's places in memory.
+    #[test]
+    fn never_the_copy_of_another() {
+        let footers = PlainFooters::new(1 << 30);
+        for n_rows in 1..300 {
+            let footer = footer(Arc::new(Float64Array::from(vec![0.5; n_rows])));
+            assert_eq!(footers.plain(footer).unwrap().file_metadata().num_rows(), n_rows as i64);
+        }
+    }
 }

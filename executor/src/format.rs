@@ -25,7 +25,7 @@ use object_store::{ObjectMeta, ObjectStore};
 use crate::arrow_file;
 use crate::csv_files::CsvFiles;
 use crate::named_source::unreadable;
-use crate::text_file::{SAMPLE_RECORDS, columns_of_text};
+use crate::text_file::{SAMPLE_RECORDS, columns_of_text, in_order_of_array};
 
 /// Names of options that are not the reader's.
 const OURS: [&str; 5] = ["fingerprint", "file_extension", "compression", "schema_inferred", "arrow_stream"];
@@ -148,7 +148,13 @@ impl Inference<'_> {
     async fn columns_of(&self, files: &[ObjectMeta]) -> Result<SchemaRef> {
         let lines = self.format.is_text() && (self.format == FileFormatKind::Csv || self.reader.json.newline_delimited);
         if !lines && self.format != FileFormatKind::Arrow {
-            return self.columns_by_datafusion(files).await;
+            let columns = self.columns_by_datafusion(files).await?;
+            return match self.format {
+                FileFormatKind::Json => {
+                    Ok(Arc::new(in_order_of_array(self.store, files, self.options, &columns).await?))
+                }
+                _ => Ok(columns),
+            };
         }
         let given = match self.format {
             FileFormatKind::Csv => self.reader.csv.schema_infer_max_rec,

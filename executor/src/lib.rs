@@ -5,6 +5,8 @@
 //!   operator      our own operators: AddEntry and CacheRead
 //!   derived       the derived store: parts, recordings
 //!   scan          one extent scan as DataFusion's own file scans
+//!   bundle        thousands of files as one while a plan is made
+//!   rewrite_scans the file scans of a plan, changed where nothing above can tell
 //!   footers       what Parquet files tell of themselves, without the bounds of floats
 //!   padded        what NULLs of outer joins and grouping sets make untrue is forgotten
 //!   null_text     text of CSV files that stands for NULL
@@ -25,6 +27,7 @@
 //! ```
 
 mod arrow_file;
+mod bundle;
 mod counting_store;
 mod csv_files;
 mod csv_text;
@@ -41,12 +44,14 @@ mod null_text;
 mod nullable;
 mod operator;
 mod padded;
+mod rewrite_scans;
 mod scan;
 mod sink;
 mod stoppable;
 mod text_file;
 mod write;
 
+pub use bundle::UnbundleFiles;
 pub use csv_files::CsvFilesFactory;
 pub use csv_text::CsvText;
 pub use derived::{

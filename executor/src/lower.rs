@@ -30,17 +30,17 @@ use nectarine_planner::node::{AddEntryExec, CacheReadExec, ExtentScanExec, Merge
 
 pub use self::context::{Lowering, StatementLowering};
 use crate::operator::{AddEntryOperator, CacheReadOperator, merge_groups};
-use crate::scan::file_scan;
+use crate::scan::{Readers, file_scan};
 
 /// The rule; it needs the runtime's object stores and its cache of Parquet footers.
 pub struct LowerExtentScans {
-    runtime: Arc<RuntimeEnv>,
+    readers: Readers,
 }
 
 impl LowerExtentScans {
     /// For plans that run in `runtime`.
     pub fn new(runtime: Arc<RuntimeEnv>) -> Self {
-        Self { runtime }
+        Self { readers: Readers::new(runtime) }
     }
 }
 
@@ -57,7 +57,7 @@ impl PhysicalOptimizerRule for LowerExtentScans {
             if let Some(scan) = node.downcast_ref::<ExtentScanExec>() {
                 return Ok(Transformed::yes(file_scan(
                     scan,
-                    &self.runtime,
+                    &self.readers,
                     scan.config().map_or(config, AsRef::as_ref),
                 )?));
             }

@@ -23,29 +23,24 @@ use datafusion::common::{DataFusionError, Result};
 use datafusion::config::ConfigOptions;
 use datafusion::datasource::listing::PartitionedFile;
 use datafusion::datasource::physical_plan::{FileOpener, FileScanConfig, FileSource, ParquetSource};
-use datafusion::datasource::source::DataSourceExec;
 use datafusion::datasource::table_schema::TableSchema;
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::projection::ProjectionExprs;
 use datafusion::physical_expr::{EquivalenceProperties, LexOrdering, PhysicalExpr, PhysicalSortExpr};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
-use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
 use datafusion::physical_plan::filter_pushdown::FilterPushdownPropagation;
 use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
 use datafusion::physical_plan::{DisplayFormatType, ExecutionPlan, SortOrderPushdownResult};
 use datafusion_datasource::morsel::{Morsel, MorselPlan, MorselPlanner, Morselizer};
 use futures::StreamExt;
 use futures::stream::BoxStream;
-use nectarine_catalog::{CatalogError, plain_location};
+use nectarine_catalog::{CatalogError, Extent, plain_location};
 use object_store::ObjectStore;
 use url::Url;
 
 use crate::counting_store::CountingStore;
+use crate::rewrite_scans::rewrite_scans;
 use crate::text_file::{bytes_scanned, text_morselizer};
-
-/// Goes with a file of a scan: where it is.
-#[derive(Clone, Debug)]
-pub(crate) struct FileLocation(pub(crate) Arc<str>);
 
 /// The path of a local file, else the URL.
 fn readable_location(location: &str) -> String {
@@ -67,7 +62,7 @@ pub struct NameScannedFiles;
 
 impl PhysicalOptimizerRule for NameScannedFiles {
     fn optimize(&self, plan: Arc<dyn ExecutionPlan>, _config: &ConfigOptions) -> Result<Arc<dyn ExecutionPlan>> {
-        Ok(named(&plan)?.unwrap_or(plan))
+        Ok(rewrite_scans(&plan, &named)?.unwrap_or(plan))
     }
 
     fn name(&self) -> &str {
@@ -79,34 +74,13 @@ impl PhysicalOptimizerRule for NameScannedFiles {
     }
 }
 
-/// The plan with names around its sources; `None` if it has none. Nothing else about it changes, so the nodes above keep what
-/// they know of their children: computing it anew for all of them takes as long as another physical rule.
-fn named(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPlan>>> {
-    if let Some(scan) = plan.downcast_ref::<DataSourceExec>() {
-        return Ok(match scan.data_source().downcast_ref::<FileScanConfig>() {
-            Some(config) if !config.file_source.is::<NamedSource>() => {
-                let mut config = config.clone();
-                config.file_source = NamedSource::around(config.file_source);
-                Some(Arc::new(scan.clone().with_data_source(Arc::new(config))))
-            }
-            _ => None,
-        });
+fn named(config: &FileScanConfig) -> Result<Option<FileScanConfig>> {
+    if config.file_source.is::<NamedSource>() {
+        return Ok(None);
     }
-    let old = plan.children();
-    let mut children = Vec::with_capacity(old.len());
-    let mut is_changed = false;
-    for child in old {
-        let new = named(child)?;
-        is_changed |= new.is_some();
-        children.push(new.unwrap_or_else(|| Arc::clone(child)));
-    }
-    match is_changed {
-        true => {
-            let keep = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Keep);
-            Arc::clone(plan).replace_children(children, keep).map(Some)
-        }
-        false => Ok(None),
-    }
+    let mut config = config.clone();
+    config.file_source = NamedSource::around(config.file_source);
+    Ok(Some(config))
 }
 
 /// A format's own source, with names around its errors.
@@ -257,8 +231,8 @@ struct NamedMorselizer {
 
 impl Morselizer for NamedMorselizer {
     fn plan_file(&self, file: PartitionedFile) -> Result<Box<dyn MorselPlanner>> {
-        let location = match file.extension::<FileLocation>() {
-            Some(location) => Arc::clone(&location.0),
+        let location = match file.extension::<Extent>() {
+            Some(extent) => Arc::clone(&extent.location),
             None => Arc::from(file.object_meta.location.as_ref()),
         };
         let name = Name {
@@ -349,7 +323,7 @@ impl Name {
             return error;
         }
         if let DataFusionError::ArrowError(arrow, _) = root
-            && let Some(clearer) = self.csv_words(arrow)
+            && let Some(clearer) = self.words(arrow)
         {
             return unreadable(&readable_location(&self.location), clearer.into());
         }
@@ -360,7 +334,7 @@ impl Name {
     }
 
     /// Arrow counts the rows of what it was given, which is a piece of a file: its numbers of lines help nobody.
-    fn csv_words(&self, error: &ArrowError) -> Option<ArrowError> {
+    fn words(&self, error: &ArrowError) -> Option<ArrowError> {
         match error {
             ArrowError::ParseError(text) => {
                 let (value, rest) = text.strip_prefix("Error while parsing value ")?.rsplit_once(" for column ")?;
@@ -374,9 +348,27 @@ impl Name {
                 let (expected, found) = fields.strip_prefix("expected ")?.split_once(" got ")?;
                 Some(ArrowError::CsvError(format!("a row has {found} fields where {expected} are expected")))
             }
+            ArrowError::JsonError(text) => json_words(text).map(ArrowError::JsonError),
             _ => None,
         }
     }
+}
+
+/// `whilst decoding field 'a': whilst decoding field 'b': expected { got 5`
+fn json_words(text: &str) -> Option<String> {
+    let (mut path, mut rest) = (vec![], text);
+    while let Some((name, below)) = rest.strip_prefix("whilst decoding field '").and_then(|rest| rest.split_once("': "))
+    {
+        path.push(name);
+        rest = below;
+    }
+    let (expected, found) = rest.strip_prefix("expected ")?.split_once(" got ")?;
+    let expected = match expected {
+        "{" => "an object",
+        "[" => "an array",
+        other => other,
+    };
+    (!path.is_empty()).then(|| format!("column \"{}\" is {expected}, but there is {found}", path.join(".")))
 }
 
 /// Whether an expression can fail like this.
@@ -426,6 +418,13 @@ mod tests {
         let text = "incorrect number of fields for line 7, expected 2 got more than 2";
         let told_text = told(false, ArrowError::CsvError(text.to_owned())).expect("it is the file");
         assert!(told_text.contains("a row has more than 2 fields where 2 are expected"), "{told_text}");
+    }
+
+    #[test]
+    fn json_names_its_columns() {
+        let text = "whilst decoding field 'o': whilst decoding field 'p': expected { got 5";
+        let told = told(false, ArrowError::JsonError(text.to_owned())).expect("it is the file");
+        assert!(told.contains("column \"o.p\" is an object, but there is 5"), "{told}");
     }
 
     #[test]

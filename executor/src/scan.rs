@@ -30,9 +30,9 @@ use nectarine_planner::node::{ExtentScanExec, Reading};
 use object_store::ObjectMeta;
 use object_store::path::Path;
 
-use crate::footers::{Footers, forget_float_bounds};
+use crate::bundle::bundles;
+use crate::footers::{Footers, PlainFooters, forget_float_bounds};
 use crate::format::{compression_of, reader_options};
-use crate::named_source::FileLocation;
 use crate::null_text;
 use crate::nullable::NullableColumns;
 use crate::text_file::JsonArray;
@@ -40,24 +40,37 @@ use crate::text_file::JsonArray;
 /// Above this many extents, files carry no statistics of their own: they cost more to make than they save.
 const FILES_WITH_STATISTICS_MAX: usize = 2_000;
 
+/// What files are read with.
+pub(crate) struct Readers {
+    runtime: Arc<RuntimeEnv>,
+    footers: PlainFooters,
+}
+
+impl Readers {
+    pub(crate) fn new(runtime: Arc<RuntimeEnv>) -> Self {
+        let footers = PlainFooters::new(runtime.cache_manager.get_metadata_cache_limit());
+        Self { runtime, footers }
+    }
+}
+
 /// Extents of one object store and one compression, which one file scan can read.
 struct Source {
     store: ObjectStoreUrl,
     compression: CompressionTypeVariant,
-    files: Vec<PartitionedFile>,
+    groups: Vec<FileGroup>,
 }
 
 /// The scan that reads exactly what `scan` says.
 pub(crate) fn file_scan(
     scan: &ExtentScanExec,
-    runtime: &RuntimeEnv,
+    readers: &Readers,
     config: &ConfigOptions,
 ) -> Result<Arc<dyn ExecutionPlan>> {
-    let sources = group_by_source(scan, config)?;
+    let sources = sources(scan, config)?;
     let n_sources = sources.len();
     let mut scans = Vec::with_capacity(n_sources);
     for source in sources {
-        scans.push(scan_one_source(scan, source, n_sources == 1, runtime, config)?);
+        scans.push(scan_one_source(scan, source, n_sources == 1, readers, config)?);
     }
     match scans.len() {
         // A file scan without files has no partitions, which no parent expects.
@@ -67,30 +80,50 @@ pub(crate) fn file_scan(
     }
 }
 
-fn group_by_source(scan: &ExtentScanExec, config: &ConfigOptions) -> Result<Vec<Source>> {
-    let reading = scan.reading();
+fn sources(scan: &ExtentScanExec, config: &ConfigOptions) -> Result<Vec<Source>> {
     let with_statistics = scan.extents().len() <= FILES_WITH_STATISTICS_MAX;
+    if !with_statistics && let Some(groups) = bundles(scan, config.execution.target_partitions) {
+        return Ok(vec![Source { store: local_store(), compression: CompressionTypeVariant::UNCOMPRESSED, groups }]);
+    }
+    let found = group_by_source(scan, config, with_statistics)?;
+    let grouped = |((store, compression), files)| {
+        let groups = in_order(files, config.execution.target_partitions);
+        Source { store, compression, groups }
+    };
+    Ok(found.into_iter().map(grouped).collect())
+}
+
+type FilesOfSource = ((ObjectStoreUrl, CompressionTypeVariant), Vec<PartitionedFile>);
+
+fn group_by_source(scan: &ExtentScanExec, config: &ConfigOptions, with_statistics: bool) -> Result<Vec<FilesOfSource>> {
+    let reading = scan.reading();
     let split_bytes = text_split_bytes(scan, config)?;
     let is_array = reading.format == FileFormatKind::Json
         && !reader_options(config, reading.format, &reading.options)?.json.newline_delimited;
-    let mut sources: Vec<Source> = vec![];
+    let mut sources: Vec<FilesOfSource> = vec![];
     for extent in scan.extents().iter() {
         let (store, path) = locate(extent)?;
         let compression = match reading.format.is_text() {
             true => compression_of(&extent.location, &reading.options)?,
             false => CompressionTypeVariant::UNCOMPRESSED,
         };
-        let known = sources.iter().position(|source| source.store == store && source.compression == compression);
-        let position = known.unwrap_or_else(|| {
-            sources.push(Source { store, compression, files: vec![] });
+        let source = (store, compression);
+        let position = sources.iter().position(|(known, _)| *known == source).unwrap_or_else(|| {
+            sources.push((source, vec![]));
             sources.len() - 1
         });
-        let mut file = partitioned_file(extent, path, reading, scan, with_statistics)?;
+        let mut file = partitioned_file(extent, path, reading)?;
+        // A piece of a file must not claim the rows of the whole.
+        if with_statistics && extent.range.is_none() && extent.rows.is_some() {
+            let columns = scan.projection().map(Vec::as_slice);
+            let known = stats::decode(extent, &reading.file_schema, columns);
+            file = file.with_statistics(Arc::new(forget_float_bounds(known, &reading.file_schema)));
+        }
         if is_array {
             // One array is one piece, whatever its size; files with a range are left whole.
             file = file.with_extension(JsonArray).with_range(0, extent.file_bytes as i64);
         }
-        let files = &mut sources[position].files;
+        let files = &mut sources[position].1;
         match (extent.range, split_bytes) {
             (Some(range), Some(bytes)) if range.len() > bytes && extent.lines => {
                 let n_pieces = range.len().div_ceil(bytes);
@@ -121,26 +154,30 @@ fn text_split_bytes(scan: &ExtentScanExec, config: &ConfigOptions) -> Result<Opt
     Ok(Some(total.div_ceil(n_partitions).max(least)))
 }
 
+fn local_store() -> ObjectStoreUrl {
+    static LOCAL: LazyLock<ObjectStoreUrl> = LazyLock::new(ObjectStoreUrl::local_filesystem);
+    LOCAL.clone()
+}
+
 /// The store and the path in it.
 fn locate(extent: &Extent) -> Result<(ObjectStoreUrl, Path)> {
-    static LOCAL: LazyLock<ObjectStoreUrl> = LazyLock::new(ObjectStoreUrl::local_filesystem);
     // Most extents are local, and there may be thousands: no need to take URLs apart that we put together.
     if let Some(path) = extent.location.strip_prefix("file://")
         && let Ok(path) = Path::from_url_path(path)
     {
-        return Ok((LOCAL.clone(), path));
+        return Ok((local_store(), path));
     }
     let (url, path) = object_path(&extent.location).map_err(|error| DataFusionError::External(Box::new(error)))?;
     Ok((ObjectStoreUrl::parse(&url[..url::Position::BeforePath])?, path))
 }
 
-fn partitioned_file(
-    extent: &Extent,
-    path: Path,
-    reading: &Reading,
-    scan: &ExtentScanExec,
-    with_statistics: bool,
-) -> Result<PartitionedFile> {
+/// The file of an extent, without statistics.
+pub(crate) fn whole_file(extent: &Arc<Extent>, reading: &Reading) -> Result<PartitionedFile> {
+    let (_, path) = locate(extent)?;
+    partitioned_file(extent, path, reading)
+}
+
+fn partitioned_file(extent: &Arc<Extent>, path: Path, reading: &Reading) -> Result<PartitionedFile> {
     let meta = ObjectMeta {
         location: path,
         last_modified: time_from_fingerprint(extent),
@@ -148,8 +185,9 @@ fn partitioned_file(
         e_tag: extent.etag.as_deref().map(str::to_owned),
         version: None,
     };
-    let name = FileLocation(Arc::clone(&extent.location));
-    let mut file = PartitionedFile::new_from_meta(meta).with_extension(name);
+    let mut file = PartitionedFile::new_from_meta(meta);
+    // Errors name it by where it is.
+    file.extensions.insert_arc(Arc::clone(extent));
     if !reading.partition_fields.is_empty() {
         let values = reading.partition_fields.iter().enumerate().map(|(position, field)| {
             match extent.partition_values.get(position).and_then(Option::as_ref) {
@@ -158,12 +196,6 @@ fn partitioned_file(
             }
         });
         file = file.with_partition_values(values.collect::<Result<_>>()?);
-    }
-    // A piece of a file must not claim the rows of the whole.
-    if with_statistics && extent.range.is_none() && extent.rows.is_some() {
-        let columns = scan.projection().map(Vec::as_slice);
-        let known = stats::decode(extent, &reading.file_schema, columns);
-        file = file.with_statistics(Arc::new(forget_float_bounds(known, &reading.file_schema)));
     }
     Ok(file)
 }
@@ -181,7 +213,7 @@ fn scan_one_source(
     scan: &ExtentScanExec,
     source: Source,
     only_source: bool,
-    runtime: &RuntimeEnv,
+    readers: &Readers,
     config: &ConfigOptions,
 ) -> Result<Arc<dyn ExecutionPlan>> {
     let reading = scan.reading();
@@ -197,12 +229,11 @@ fn scan_one_source(
         // Which part of the whole this source has is not known.
         false => Statistics::new_unknown(scan.table_schema()),
     };
-    let file_source = file_source(reading, table_schema, &source.store, runtime, config)?;
-    let groups = in_order(source.files, config.execution.target_partitions);
+    let file_source = file_source(reading, table_schema, &source.store, readers, config)?;
     let adapter = (reading.format == FileFormatKind::Parquet)
         .then(|| Arc::new(NullableColumns) as Arc<dyn PhysicalExprAdapterFactory>);
     let builder = FileScanConfigBuilder::new(source.store, file_source)
-        .with_file_groups(groups)
+        .with_file_groups(source.groups)
         .with_statistics(statistics)
         .with_file_compression_type(FileCompressionType::from(source.compression))
         .with_expr_adapter(adapter)
@@ -218,20 +249,19 @@ fn file_source(
     reading: &Reading,
     table_schema: TableSchema,
     store: &ObjectStoreUrl,
-    runtime: &RuntimeEnv,
+    readers: &Readers,
     config: &ConfigOptions,
 ) -> Result<Arc<dyn FileSource>> {
     let options = reader_options(config, reading.format, &reading.options)?;
     Ok(match reading.format {
         FileFormatKind::Parquet => {
-            let store = runtime.object_store(store)?;
-            let footers = runtime.cache_manager.get_file_metadata_cache();
+            let store = readers.runtime.object_store(store)?;
+            let footers = readers.runtime.cache_manager.get_file_metadata_cache();
+            let files = CachedParquetFileReaderFactory::new(store, footers);
             let hint = options.parquet.global.metadata_size_hint;
             let source = ParquetSource::new(table_schema)
                 .with_table_parquet_options(options.parquet)
-                .with_parquet_file_reader_factory(Arc::new(Footers(CachedParquetFileReaderFactory::new(
-                    store, footers,
-                ))));
+                .with_parquet_file_reader_factory(Arc::new(Footers::new(files, readers.footers.clone())));
             match hint {
                 Some(bytes) => Arc::new(source.with_metadata_size_hint(bytes)),
                 None => Arc::new(source),
@@ -262,7 +292,7 @@ fn promises_lines(reading: &Reading) -> bool {
 }
 
 /// At most `n` groups of consecutive files: rows come in the order of the extents where one thread reads them.
-fn in_order(files: Vec<PartitionedFile>, n: usize) -> Vec<FileGroup> {
+pub(crate) fn in_order(files: Vec<PartitionedFile>, n: usize) -> Vec<FileGroup> {
     let size = files.len().div_ceil(n.max(1)).max(1);
     let n_groups = files.len().div_ceil(size);
     let mut files = files.into_iter();

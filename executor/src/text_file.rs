@@ -10,6 +10,7 @@
 //! of a quote, 2.9 for 2 where a column is an integer, and the first of several packed streams for all of them.
 
 mod bytes;
+mod json_order;
 mod json_sample;
 mod morsels;
 mod numbers;
@@ -42,7 +43,7 @@ use self::bytes::Bytes;
 use self::morsels::OpenerMorselizer;
 use self::numbers::WholeNumbers;
 pub use self::sample::is_json_array;
-pub(crate) use self::sample::{SAMPLE_RECORDS, columns_of_text, csv_format};
+pub(crate) use self::sample::{SAMPLE_RECORDS, columns_of_text, csv_format, in_order_of_array};
 pub(crate) use self::start::without_mark;
 
 /// Goes with a JSON file of a scan whose records are the elements of one array.

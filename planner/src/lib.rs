@@ -7,6 +7,7 @@
 //!   ambiguous  filters stay where names do not tell columns apart
 //!   windows_whole  what a window function reads is not cut for a LIMIT above it
 //!   bounded    plans that would not fit into memory
+//!   distinct_on  each key of an order once
 //!   decimals   numbers beside DECIMAL columns mean what is written
 //!   not_in     NOT IN without NULLs is a plain anti join
 //!   function   functions written in SQL, inlined
@@ -22,6 +23,7 @@ mod ambiguous;
 mod bounded;
 pub mod canonical;
 mod decimals;
+mod distinct_on;
 mod error;
 pub mod function;
 pub mod node;
@@ -36,6 +38,7 @@ mod windows_whole;
 pub use ambiguous::UnambiguousFilters;
 pub use bounded::BoundedPlans;
 pub use decimals::ExactDecimals;
+pub use distinct_on::DistinctOnKeys;
 pub use error::{PlannerError, Result};
 pub use not_in::PlainAntiJoins;
 pub use provider::{StreamTable, Streams, reading_of};

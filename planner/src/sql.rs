@@ -10,6 +10,7 @@
 mod access;
 mod alter;
 mod append_only;
+mod cast_names;
 mod copy;
 mod decimal_values;
 mod depth;
@@ -24,8 +25,11 @@ mod position;
 mod refuse;
 mod relocate;
 mod report;
+mod rewrite;
+mod settings;
 mod split;
 mod statement;
+mod true_filters;
 mod view;
 
 pub use access::{AccessStatement, AlterRole, CreateRole, DropRole, Owned, Rights, SetOwner};

@@ -4,6 +4,7 @@ mod concurrent;
 mod growing;
 mod identity;
 mod listing;
+mod many;
 mod nulls;
 mod terminator;
 mod unfinished;

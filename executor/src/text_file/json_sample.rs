@@ -8,6 +8,8 @@ use arrow::json::reader::infer_json_schema_from_iterator;
 use datafusion::common::Result;
 use serde_json::{Deserializer, Value};
 
+use super::json_order::Order;
+
 /// What the integers of a column are like.
 #[derive(Clone, Copy, Default)]
 struct Numbers {
@@ -30,7 +32,10 @@ pub(super) fn json_columns(text: &[u8], n_records: usize, goes_on: bool) -> Resu
             Some(Ok(value))
         }
     });
-    let schema = infer_json_schema_from_iterator(records).map_err(in_words)?;
+    let inferred = infer_json_schema_from_iterator(records);
+    let mut order = Order::default();
+    let clash = order.note_records(text, n_records).err();
+    let schema = inferred.map_err(|error| in_words(error, clash))?;
     // Integers beyond those with a sign are inferred as floats, which have room for the first digits of them.
     let fields = schema.fields().iter().map(|field| match numbers.get(field.name()) {
         Some(Numbers { are_large: true, are_negative: false, are_others: false })
@@ -40,7 +45,7 @@ pub(super) fn json_columns(text: &[u8], n_records: usize, goes_on: bool) -> Resu
         }
         _ => FieldRef::clone(field),
     });
-    Ok((Schema::new(fields.collect::<Vec<_>>()), n_read))
+    Ok((Schema::new(order.put(&fields.collect())), n_read))
 }
 
 fn look_at(numbers: &mut BTreeMap<String, Numbers>, value: &Value) {
@@ -64,8 +69,14 @@ fn look_at(numbers: &mut BTreeMap<String, Numbers>, value: &Value) {
     }
 }
 
-fn in_words(error: ArrowError) -> ArrowError {
+fn in_words(error: ArrowError, clash: Option<String>) -> ArrowError {
     match error {
+        ArrowError::JsonError(text)
+            if ["Incompatible type found", "Expected scalar", "Expected object"].iter().any(|start| text.starts_with(start)) =>
+        {
+            let clash = clash.unwrap_or_else(|| "a name has an object in some records, and something else in others".to_owned());
+            ArrowError::JsonError(format!("no column can hold these values: {clash}"))
+        }
         ArrowError::JsonError(text) if text.starts_with("Expected JSON record to be an object") => ArrowError::JsonError(
             "a record is not an object ({..}): if the file is one array of records, use OPTIONS ('format.newline_delimited' 'false')"
                 .to_owned(),
@@ -97,6 +108,13 @@ mod tests {
         assert!(columns("{\"a\":1}\n{\"a\":", false).is_err());
         assert_eq!(columns("{\"a\":1}\n{\"a\":", true).unwrap(), "1: a Int64");
         assert!(columns("{\"a\":1}\nx", true).is_err());
+        check(
+            "{\"z\":1,\"b\":{\"y\":1,\"x\":2}}\n{\"a\":[{\"d\":1,\"c\":1}],\"b\":{\"w\":1}}",
+            "2: z Int64, \
+            b Struct(\"y\": Int64, \"x\": Int64, \"w\": Int64), a List(Struct(\"d\": Int64, \"c\": Int64))",
+        );
+        let error = columns("{\"a\":{\"b\":1}}\n{\"a\":5}\n", false).unwrap_err().to_string();
+        assert!(error.contains("line 2: \"a\" is a number, and was an object before"), "{error}");
         let error = columns("[1]", false).unwrap_err().to_string();
         assert!(error.contains("newline_delimited"), "{error}");
     }

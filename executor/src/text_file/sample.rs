@@ -18,12 +18,17 @@ use object_store::{GetOptions, ObjectMeta, ObjectStore};
 use regex::Regex;
 
 use super::bytes;
+use super::json_order::Order;
 use super::json_sample::json_columns;
 use super::start::{check, without_mark};
 use crate::format::compression_of;
 
 /// Records that are looked at, unless the table says otherwise.
 pub(crate) const SAMPLE_RECORDS: usize = 1000;
+
+/// Of the beginnings of so many arrays, and so much of each, names are taken in order.
+const ORDER_FILES: usize = 16;
+const ORDER_BYTES: usize = 1 << 20;
 
 /// What a text file says of its columns, and by how many records.
 pub(crate) async fn columns_of_text(
@@ -122,6 +127,32 @@ fn csv_columns(options: &CsvOptions, text: &[u8], n_records: usize) -> Result<(S
         }
     }
     Ok(format.infer_schema(without_mark(text), Some(n_records))?)
+}
+
+/// Columns of files that are arrays, in the order in which they come.
+pub(crate) async fn in_order_of_array(
+    store: &Arc<dyn ObjectStore>,
+    files: &[ObjectMeta],
+    options: &BTreeMap<String, String>,
+    schema: &Schema,
+) -> Result<Schema> {
+    let mut order = Order::default();
+    for file in files.iter().take(ORDER_FILES) {
+        let compression = compression_of(file.location.as_ref(), options)?;
+        let result = store.get_opts(&file.location, GetOptions::default()).await?;
+        let mut pieces = bytes::unpacked(result.payload, compression.into(), false, Count::new())?;
+        let mut text = Vec::new();
+        while text.len() < ORDER_BYTES
+            && let Some(piece) = pieces.next().await
+        {
+            text.extend_from_slice(&piece?);
+        }
+        order.note_array(without_mark(&text));
+        if order.knows(schema.fields()) {
+            break;
+        }
+    }
+    Ok(Schema::new_with_metadata(order.put(schema.fields()), schema.metadata().clone()))
 }
 
 /// Whether a JSON file is one array.

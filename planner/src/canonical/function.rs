@@ -22,6 +22,8 @@ const NAME_DEPENDENT: [&str; 3] = ["arrow_field", "arrow_metadata", "with_metada
 #[derive(Debug)]
 pub struct BuiltIns {
     scalar: HashMap<String, Arc<ScalarUDF>>,
+    /// Those of ours that give the same, or an error.
+    bounded: HashMap<String, Arc<ScalarUDF>>,
     aggregate: HashMap<String, Arc<AggregateUDF>>,
     /// Aggregates of ours that go by the names of others.
     exact: HashMap<String, Arc<AggregateUDF>>,
@@ -35,6 +37,7 @@ impl Default for BuiltIns {
         let window = SessionStateDefaults::default_window_functions();
         Self {
             scalar: scalar.into_iter().map(|function| (function.name().to_string(), function)).collect(),
+            bounded: HashMap::new(),
             aggregate: aggregate.into_iter().map(|function| (function.name().to_string(), function)).collect(),
             exact: HashMap::new(),
             window: window.into_iter().map(|function| (function.name().to_string(), function)).collect(),
@@ -51,6 +54,13 @@ impl BuiltIns {
         self
     }
 
+    /// The same with scalar functions that stand in the place of those of the same name, and give what those give or fail.
+    #[must_use]
+    pub fn with_bounded(mut self, functions: impl IntoIterator<Item = Arc<ScalarUDF>>) -> Self {
+        self.bounded.extend(functions.into_iter().map(|function| (function.name().to_string(), function)));
+        self
+    }
+
     /// Whether an aggregate adds floats without a trace of their order.
     pub(super) fn is_exact(&self, aggregate: &AggregateFunctionExpr) -> bool {
         let function = aggregate.fun();
@@ -64,6 +74,7 @@ impl BuiltIns {
         check_volatility(name, function.signature().volatility)?;
         let Some(known) = self.scalar.get(name) else { return Err(Uncacheable::Function(name.to_string())) };
         let is_known = known.as_ref() == function
+            || self.bounded.get(name).is_some_and(|bounded| bounded.as_ref() == function)
             || known.inner().with_updated_config(config).is_some_and(|updated| &updated == function);
         if !is_known {
             return Err(Uncacheable::Function(name.to_string()));

@@ -14,7 +14,9 @@ use sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
 
 use super::position::{offset_of_location, offset_of_token};
 use super::statement::Statement;
-use super::{access, alter, copy, depth, derived, expansion, keyword, named, placeholder, report, view};
+use super::{
+    access, alter, copy, depth, derived, expansion, keyword, named, placeholder, report, rewrite, settings, view,
+};
 use crate::{PlannerError, Result};
 
 /// How to read a statement.
@@ -68,12 +70,16 @@ pub fn parse(sql: &str, options: &ParseOptions) -> Result<Option<Statement>> {
     depth::check(sql, &tokens, options.chain_limit)?;
     no_nested_explain(sql, &tokens)?;
     let text = Text::new(sql, &tokens, dialect.as_ref(), options);
-    if let Some(statement) = text.own()? {
-        return Ok(Some(statement));
-    }
-    let statement = text.read(|parser| parser.parse_statement())?;
-    expansion::check(&statement)?;
-    classify(&text, statement).map(Some)
+    let mut statement = match text.own()? {
+        Some(statement) => statement,
+        None => {
+            let statement = text.read(|parser| parser.parse_statement())?;
+            expansion::check(&statement)?;
+            classify(&text, statement)?
+        }
+    };
+    rewrite::rewrite(&mut statement);
+    Ok(Some(statement))
 }
 
 /// A statement's text and what it takes to read it.
@@ -279,6 +285,7 @@ fn classify(text: &Text<'_>, statement: DFStatement) -> Result<Statement> {
         ast::Statement::CreateFunction(create) => Statement::CreateFunction(Box::new(create)),
         ast::Statement::DropFunction(drop) => Statement::DropFunction(drop),
         drop @ ast::Statement::Drop { .. } => named::drop(drop),
+        ast::Statement::Set(set) => Statement::DataFusion(Box::new(settings::set(set))),
         other => Statement::DataFusion(Box::new(DFStatement::Statement(Box::new(other)))),
     })
 }

@@ -47,6 +47,31 @@ async fn set_and_reset() {
     assert_eq!(db.ok(shown).await, "flagged|flag");
 }
 
+#[tokio::test]
+async fn time_zones_as_postgresql_has_them() {
+    let db = Db::with(&[("datafusion.execution.time_zone", "+01:00")]).await;
+    let shown = "datafusion.execution.time_zone";
+    for (sql, tag, zone) in [
+        ("SET TIME ZONE 'Europe/Berlin'", "SET", "Europe/Berlin"),
+        ("SET TIME ZONE LOCAL", "RESET", "+01:00"),
+        ("SET SESSION TIME ZONE 'America/New_York'", "SET", "America/New_York"),
+        ("SET TIME ZONE DEFAULT", "RESET", "+01:00"),
+        ("SET TIME ZONE UTC", "SET", "UTC"),
+        ("SET timezone TO DEFAULT", "RESET", "+01:00"),
+        ("SET TIME ZONE -7", "SET", "-07:00"),
+        ("SET TIME ZONE INTERVAL '+05:30' HOUR TO MINUTE", "SET", "+05:30"),
+    ] {
+        assert_eq!(db.ok(sql).await, tag, "{sql}");
+        assert_eq!(db.ok("SHOW TIME ZONE").await, format!("{shown}|{zone}"), "{sql}");
+        assert_eq!(db.ok("SHOW timezone").await, format!("{shown}|{zone}"), "{sql}");
+    }
+    db.ok("SET TIME ZONE 'Europe/Berlin'").await;
+    let noon = "SELECT CAST(TIMESTAMPTZ '2024-07-01T12:00:00Z' AS TEXT)";
+    assert!(db.ok(noon).await.starts_with("2024-07-01T14:00:00"), "{}", db.ok(noon).await);
+    let error = db.err("SET LOCAL TIME ZONE 'UTC'").await;
+    assert!(error.contains("not implemented"), "{error}");
+}
+
 /// Each layer wins over those before it.
 #[test]
 fn layers() {

@@ -1,0 +1,130 @@
+//! [`Bundle`]: thousands of files of a scan as one, for as long as a plan is being made.
+//!
+//! ```text
+//!   lower_extent_scans   DataFusion's rules                  unbundle_files
+//!   [bundle of a b c]    [bundle, bytes 0..70]               [a 0..40, b 0..30]
+//!   [bundle of d e]      [bundle, bytes 70..90; bundle]      [b 30..40, c 0..10, d, e]
+//! ```
+//!
+//! Whatever a physical rule changes about a scan, it copies the names of all its files: ten thousand of them half a dozen times
+//! take longer than all else in planning. Rules only look at sizes, and cut at bytes; a bundle has the size of its files together
+//! and is cut where they would be.
+//!
+//! Keeps true   the plan that runs has exactly the files, groups and ranges that it would have had without. A bundle that nobody
+//!              takes apart names no file, so reading it is an error.
+//! Stays quiet  where files carry statistics (rules look at those), for text (cut before) and for files of other machines.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use datafusion::common::Result;
+use datafusion::config::ConfigOptions;
+use datafusion::datasource::listing::PartitionedFile;
+use datafusion::datasource::physical_plan::{FileGroup, FileScanConfig};
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_plan::ExecutionPlan;
+use nectarine_catalog::Extent;
+use nectarine_planner::node::{ExtentScanExec, Reading};
+
+use crate::rewrite_scans::rewrite_scans;
+use crate::scan::whole_file;
+
+/// Goes with a file that stands for many.
+#[derive(Debug)]
+struct Bundle {
+    reading: Arc<Reading>,
+    extents: Arc<[Arc<Extent>]>,
+    /// Which of them.
+    positions: Range<usize>,
+}
+
+/// The extents of a scan in at most `n` groups of one bundle each; `None` if its files have to be seen.
+pub(crate) fn bundles(scan: &ExtentScanExec, n: usize) -> Option<Vec<FileGroup>> {
+    let extents = scan.extents();
+    let is_whole = |extent: &Arc<Extent>| extent.range.is_none() && extent.location.starts_with("file://");
+    if scan.reading().format.is_text() || !extents.iter().all(is_whole) {
+        return None;
+    }
+    let size = extents.len().div_ceil(n.max(1)).max(1);
+    let group = |start: usize| {
+        let positions = start..(start + size).min(extents.len());
+        let bytes = extents[positions.clone()].iter().map(|extent| extent.file_bytes).sum();
+        let bundle =
+            Bundle { reading: Arc::clone(scan.reading()), extents: Arc::clone(extents), positions: positions.clone() };
+        let file = PartitionedFile::new(format!("{} extents", positions.len()), bytes).with_extension(bundle);
+        FileGroup::new(vec![file])
+    };
+    Some((0..extents.len()).step_by(size).map(group).collect())
+}
+
+impl Bundle {
+    /// Adds its files to `files`: all of them as they are, or what lies in a range of their bytes.
+    fn unpack(&self, range: Option<(u64, u64)>, files: &mut Vec<PartitionedFile>) -> Result<()> {
+        let extents = &self.extents[self.positions.clone()];
+        files.reserve(extents.len());
+        let Some((first, last)) = range else {
+            for extent in extents {
+                files.push(whole_file(extent, &self.reading)?);
+            }
+            return Ok(());
+        };
+        let mut start = 0;
+        for extent in extents {
+            let end = start + extent.file_bytes;
+            let (from, to) = (start.max(first), end.min(last));
+            if from < to {
+                let file = whole_file(extent, &self.reading)?;
+                files.push(file.with_range((from - start) as i64, (to - start) as i64));
+            }
+            start = end;
+        }
+        Ok(())
+    }
+}
+
+/// Puts files in the place of bundles. Runs behind all rules that look at scans.
+#[derive(Debug, Default)]
+pub struct UnbundleFiles;
+
+impl PhysicalOptimizerRule for UnbundleFiles {
+    fn optimize(&self, plan: Arc<dyn ExecutionPlan>, _config: &ConfigOptions) -> Result<Arc<dyn ExecutionPlan>> {
+        Ok(rewrite_scans(&plan, &unbundled)?.unwrap_or(plan))
+    }
+
+    fn name(&self) -> &str {
+        "unbundle_files"
+    }
+
+    fn schema_check(&self) -> bool {
+        true
+    }
+}
+
+fn unbundled(config: &FileScanConfig) -> Result<Option<FileScanConfig>> {
+    let Some(groups) = unpacked(&config.file_groups)? else { return Ok(None) };
+    let mut config = config.clone();
+    config.file_groups = groups;
+    Ok(Some(config))
+}
+
+/// The groups with files in the place of bundles; `None` if there is no bundle.
+fn unpacked(groups: &[FileGroup]) -> Result<Option<Vec<FileGroup>>> {
+    let is_bundle = |file: &PartitionedFile| file.extension::<Bundle>().is_some();
+    if !groups.iter().flat_map(FileGroup::iter).any(is_bundle) {
+        return Ok(None);
+    }
+    let unpack = |group: &FileGroup| {
+        let mut files = vec![];
+        for file in group.iter() {
+            match file.extension::<Bundle>() {
+                Some(bundle) => bundle.unpack(file.range.is_some().then(|| file.range()), &mut files)?,
+                None => files.push(file.clone()),
+            }
+        }
+        Ok(FileGroup::new(files))
+    };
+    groups.iter().map(unpack).collect::<Result<_>>().map(Some)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,43 @@
+//! [`DistinctOnKeys`]: an `ORDER BY` beside `DISTINCT ON` names each key once.
+//!
+//! `SELECT DISTINCT ON (k) .. ORDER BY k, v, k` sorts as `ORDER BY k, v` does. DataFusion 55 counts the keys of the order that it asks
+//! for and of the one that it gets, in which none comes twice.
+//!
+//! Keeps true   the plan's schema and rows: rows that a key does not tell apart, it does not tell apart later either.
+
+use std::collections::HashSet;
+
+use datafusion::common::Result;
+use datafusion::common::tree_node::{Transformed, TransformedResult};
+use datafusion::config::ConfigOptions;
+use datafusion::logical_expr::{Distinct, LogicalPlan, SortExpr};
+use datafusion::optimizer::AnalyzerRule;
+
+/// See the module.
+#[derive(Debug)]
+pub struct DistinctOnKeys;
+
+impl AnalyzerRule for DistinctOnKeys {
+    fn name(&self) -> &str {
+        "distinct_on_keys"
+    }
+
+    fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
+        let analyzed = plan.transform_down_with_subqueries(|node| match node {
+            LogicalPlan::Distinct(Distinct::On(mut distinct)) => {
+                let is_changed = distinct.sort_expr.as_mut().is_some_and(drop_repeated);
+                Ok(Transformed::new_transformed(LogicalPlan::Distinct(Distinct::On(distinct)), is_changed))
+            }
+            other => Ok(Transformed::no(other)),
+        });
+        analyzed.data()
+    }
+}
+
+/// Whether there were some.
+fn drop_repeated(keys: &mut Vec<SortExpr>) -> bool {
+    let n_keys = keys.len();
+    let mut seen = HashSet::with_capacity(n_keys);
+    keys.retain(|key| seen.insert(key.expr.clone()));
+    keys.len() < n_keys
+}

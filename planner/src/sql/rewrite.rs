@@ -1,0 +1,42 @@
+//! [`rewrite`]: what DataFusion's planner stumbles over, said in other words that mean the same.
+
+use std::ops::ControlFlow;
+
+use datafusion::sql::parser::{CopyToSource, Statement as DFStatement};
+use sqlparser::ast::VisitMut;
+
+use super::cast_names::CastNames;
+use super::statement::{PinTarget, Statement, Subject};
+use super::true_filters::TrueFilters;
+
+/// Rewrites all queries of a statement.
+pub(super) fn rewrite(statement: &mut Statement) {
+    match statement {
+        Statement::DataFusion(statement)
+        | Statement::ExplainReuse(statement)
+        | Statement::ExplainProvenance(Subject::Statement(statement))
+        | Statement::Verify(Subject::Statement(statement))
+        | Statement::Pin(PinTarget::Query { statement, .. })
+        | Statement::Unpin(PinTarget::Query { statement, .. }) => datafusion(statement),
+        Statement::CreateView(create) => queries(&mut create.query),
+        Statement::CreateDerived(create) => queries(&mut create.query),
+        _ => {}
+    }
+}
+
+fn datafusion(statement: &mut DFStatement) {
+    match statement {
+        DFStatement::Statement(statement) => queries(statement.as_mut()),
+        DFStatement::Explain(explain) => datafusion(&mut explain.statement),
+        DFStatement::CopyTo(copy) => match &mut copy.source {
+            CopyToSource::Query(query) => queries(query.as_mut()),
+            CopyToSource::Relation(_) => {}
+        },
+        DFStatement::CreateExternalTable(_) | DFStatement::Reset(_) => {}
+    }
+}
+
+fn queries(tree: &mut impl VisitMut) {
+    let _: ControlFlow<()> = tree.visit(&mut TrueFilters);
+    let _: ControlFlow<()> = tree.visit(&mut CastNames);
+}
