@@ -152,18 +152,15 @@ impl Attempt {
         loop {
             let executors = self.cluster.scheduler.state.executor_manager.get_executors_state().await;
             let executors = executors.unwrap_or_default().into_iter().map(|(one, ..)| (one.id.clone(), one)).collect();
-            let found = match self.cluster.graph(&self.job).await {
+            // Between its end and what is kept of it, nothing may be known of a job for a moment.
+            match self.cluster.graph(&self.job).await.filter(|graph| graph.is_successful()) {
                 Some(graph) => {
                     self.summary.counts = counts(graph.as_ref());
                     self.summary.stages = summaries(graph.as_ref());
-                    result_of(graph.as_ref(), &executors)
+                    return result_of(graph.as_ref(), &executors).map_err(Failed::Again);
                 }
-                None => Err("nothing is known of it".to_owned()),
-            };
-            match found {
-                Ok(locations) => return Ok(locations),
-                Err(_) if Instant::now() < until && self.summary.counts.stages == 0 => {}
-                Err(detail) => return Err(Failed::Again(detail)),
+                None if Instant::now() > until => return Err(Failed::Again("nothing is known of it".to_owned())),
+                None => {}
             }
             tokio::time::sleep(Duration::from_millis(5)).await;
         }

@@ -28,6 +28,8 @@ pub fn planning_options(options: &mut ConfigOptions, n_cores: usize) {
     optimizer.enable_aggregate_dynamic_filter_pushdown = false;
     // Their results are in the memory of one process.
     optimizer.enable_physical_uncorrelated_scalar_subquery = false;
+    // In which order a scan takes its files is not written down.
+    optimizer.enable_sort_pushdown = false;
     // An InterleaveExec has no place in stages.
     optimizer.prefer_existing_union = true;
     // Both sides by their keys: a side that every task reads whole is one more way to count rows twice.
@@ -62,7 +64,7 @@ pub(super) fn sending_config(statement: &ConfigOptions, n_cores: usize) -> Resul
         ("ballista.planner.adaptive.enabled", "false".to_owned()),
         ("ballista.optimizer.broadcast_join_threshold_bytes", "0".to_owned()),
         ("ballista.optimizer.broadcast_join_threshold_rows", "0".to_owned()),
-        ("ballista.grpc_client_max_message_size", MESSAGE_BYTES.to_string()),
+        ("ballista.client.grpc_max_message_size", MESSAGE_BYTES.to_string()),
     ];
     for (name, value) in ballista {
         options.set(name, &value)?;

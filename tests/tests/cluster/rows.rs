@@ -64,8 +64,8 @@ const THERE: [&str; 24] = [
 
 /// Queries that stay in the server's process, and why.
 const HERE: [(&str, &str); 6] = [
-    ("SELECT 1", "reads no files"),
-    ("SELECT count(*) > 0 FROM system.settings", "memory"),
+    ("SELECT 1", "has not been taught to travel"),
+    ("SELECT name FROM system.settings WHERE name = 'nectarine.execution'", "memory"),
     ("SELECT count(*) FROM t WHERE random() < 2", "another value each time"),
     ("SELECT twice(max(v)) FROM t", "do not know function"),
     ("SELECT a.s = b.s FROM (SELECT sum(f) AS s FROM t) a, (SELECT sum(f) AS s FROM t) b", "order of rows"),
@@ -77,20 +77,19 @@ fn the_same_rows_there_as_here() {
     for n_executors in [1, 2, 3] {
         let fleet = Fleet::start(n_executors, if n_executors == 1 { 2 } else { 1 });
         tables(&fleet);
+        let mut stayed = vec![];
         for sql in THERE {
             let n_before = fleet.jobs("finished");
             let explained = fleet.rows(&format!("EXPLAIN STAGES {sql}"));
             let there = fleet.there(sql, "off");
             assert_eq!(there, fleet.here(sql, "off"), "{n_executors} executors: {sql}\n{explained}");
             assert!(!there.is_empty(), "{sql}");
-            assert_eq!(
-                fleet.jobs("finished"),
-                n_before + 1,
-                "it ran on executors: {sql}\n{explained}\n{}",
-                fleet.said()
-            );
+            if fleet.jobs("finished") != n_before + 1 {
+                stayed.push((sql, explained));
+            }
         }
-        assert_eq!(fleet.jobs("again") + fleet.jobs("given up"), 0);
+        let failed = fleet.rows("SELECT query, state, detail FROM system.jobs WHERE state <> 'finished'");
+        assert!(stayed.is_empty() && failed.is_empty(), "these did not run on executors: {stayed:#?}\n{failed}");
     }
 }
 
@@ -119,20 +118,20 @@ fn what_may_not_travel_stays() {
 fn entries_of_either_serve_both() {
     let fleet = Fleet::start(2, 1);
     tables(&fleet);
-    let exact = "SELECT sql FROM system.queries WHERE reused = 'exact' ORDER BY started_at DESC LIMIT 1";
+    let exact = "SELECT sql FROM system.queries WHERE reuse = 'exact' ORDER BY started_at DESC LIMIT 1";
     let by_group = "SELECT g, count(*), sum(v) FROM t GROUP BY g ORDER BY g";
     let n_before = fleet.jobs("finished");
     let there = fleet.there(by_group, "on");
     assert_eq!(fleet.jobs("finished"), n_before + 1);
     // Found here, and found by whoever asks for the cluster.
     assert_eq!(fleet.here(by_group, "on"), there);
-    assert_eq!(fleet.rows(exact), by_group);
+    assert_eq!(fleet.rows(exact).trim_matches('"'), by_group);
     assert_eq!(fleet.there(by_group, "on"), there);
     assert_eq!(fleet.jobs("finished"), n_before + 1, "what is known runs nowhere");
     let by_name = "SELECT name, count(*), min(v) FROM t GROUP BY name ORDER BY name";
     let here = fleet.here(by_name, "on");
     assert_eq!(fleet.there(by_name, "on"), here);
-    assert_eq!(fleet.rows(exact), by_name);
+    assert_eq!(fleet.rows(exact).trim_matches('"'), by_name);
     // What was kept is what would be computed.
     assert_eq!(fleet.here(by_group, "check"), there);
     for round in 0..3 {
