@@ -90,6 +90,7 @@ impl Backend for ClusterBackend {
                 Err(Failed::Again(detail)) => {
                     tracing::warn!(query = self.query, attempt = number, detail, "a job is run again");
                     last = detail;
+                    self.cluster.inner().settle().await;
                 }
                 Err(Failed::GiveUp(detail)) => {
                     last = detail;

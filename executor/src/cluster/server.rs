@@ -46,6 +46,9 @@ const GRACE_SECONDS: u64 = 30;
 /// What is known of a job that has ended is kept so long.
 const ENDED_SECONDS: u64 = 300;
 
+/// A job that was cancelled has ended after so long.
+const SETTLE: Duration = Duration::from_millis(500);
+
 /// What a job wrote is deleted so long after its end.
 const FORGET_AFTER: Duration = Duration::from_secs(2);
 
@@ -179,6 +182,7 @@ pub(super) struct Inner {
     /// Tries that are under way.
     pub(super) active: AtomicUsize,
     told: Mutex<Vec<JobSummary>>,
+    slots: Arc<Slots>,
     /// Last: what runs on it goes with it.
     runtime: Option<Runtime>,
 }
@@ -236,6 +240,7 @@ impl Cluster {
             handle: handle.clone(),
             active: AtomicUsize::new(0),
             told: Mutex::default(),
+            slots: Arc::clone(&slots),
             runtime: Some(runtime),
         });
         let watched = Arc::downgrade(&inner);
@@ -341,6 +346,16 @@ impl Inner {
 }
 
 impl Inner {
+    /// Before another try: lets what was cancelled end, and takes back the cores that nobody uses.
+    pub(super) async fn settle(&self) {
+        tokio::time::sleep(SETTLE).await;
+        if self.active.load(Ordering::SeqCst) == 0
+            && let Err(error) = self.slots.give_back().await
+        {
+            tracing::warn!(%error, "cores could not be given back");
+        }
+    }
+
     /// Lets executors delete what a job wrote; nobody waits for that.
     pub(super) fn forget(self: &Arc<Self>, job: JobId) {
         let inner = Arc::clone(self);

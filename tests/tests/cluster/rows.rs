@@ -67,7 +67,7 @@ const HERE: [(&str, &str); 6] = [
     ("SELECT 1", "has not been taught to travel"),
     ("SELECT name FROM system.settings WHERE name = 'nectarine.execution'", "memory"),
     ("SELECT count(*) FROM t WHERE random() < 2", "another value each time"),
-    ("SELECT twice(max(v)) FROM t", "do not know function"),
+    ("SELECT g, twice(count(*)) FROM t GROUP BY g ORDER BY g", ""),
     ("SELECT a.s = b.s FROM (SELECT sum(f) AS s FROM t) a, (SELECT sum(f) AS s FROM t) b", "order of rows"),
     ("SELECT count(*) FROM t WHERE g NOT IN (SELECT n FROM t WHERE v < 100)", ""),
 ];
