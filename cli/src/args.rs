@@ -89,6 +89,8 @@ pub(crate) enum Task {
     Report(ReportTask),
     /// Serve the home to other programs
     Serve(ServeArgs),
+    /// Compute for a server that runs elsewhere (`nectarine serve --cluster ADDR`)
+    Executor(ExecutorArgs),
 }
 
 /// What to do with reports.
@@ -196,9 +198,52 @@ pub(crate) struct ServeArgs {
     #[arg(long)]
     pub(crate) no_reports: bool,
 
+    /// Where to listen for executors (`nectarine executor`), which large queries then run on [default: nowhere]
+    #[arg(long, value_name = "ADDR")]
+    pub(crate) cluster: Option<SocketAddr>,
+
+    /// Let others than this machine reach the port of --cluster: nothing protects it but the network that it is on
+    #[arg(long, requires = "cluster")]
+    pub(crate) unprotected: bool,
+
     /// Ask for no password: everybody who can connect may do everything (only on 127.0.0.1 or [::1])
     #[arg(long)]
     pub(crate) no_auth: bool,
+}
+
+#[derive(ClapArgs, Debug)]
+pub(crate) struct ExecutorArgs {
+    /// Where the server listens for executors
+    #[arg(long, value_name = "HOST:PORT")]
+    pub(crate) server: String,
+
+    /// Where the server and other executors reach this one
+    #[arg(long, value_name = "HOST", default_value = "127.0.0.1")]
+    pub(crate) host: String,
+
+    /// Port for rows [default: any that is free]
+    #[arg(long, value_name = "PORT")]
+    pub(crate) port: Option<u16>,
+
+    /// Port for tasks [default: any that is free]
+    #[arg(long, value_name = "PORT")]
+    pub(crate) task_port: Option<u16>,
+
+    /// How many tasks compute at a time [default: one for each processor]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) cores: Option<u32>,
+
+    /// Memory of all tasks: a size such as 8GB, or a share of the machine's memory
+    #[arg(long, value_name = "SIZE", default_value = "60%")]
+    pub(crate) memory: String,
+
+    /// Folder for rows on their way between stages [default: one that goes with the executor]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) folder: Option<PathBuf>,
+
+    /// Let others than this machine reach the executor: nothing protects it but the network that it is on
+    #[arg(long)]
+    pub(crate) unprotected: bool,
 }
 
 /// What to do with cached results.

@@ -76,7 +76,10 @@ fn describe(now: &ProgressSnapshot) -> String {
     if let Some(fraction) = now.fraction {
         parts.push(format!("{:.0} %", fraction.clamp(0.0, 1.0) * 100.0));
     }
-    if now.files_total > 0 {
+    if now.stages_total > 0 {
+        parts.push(format!("{} of {} stages", now.stages_done, now.stages_total));
+        parts.push(format!("{} of {} tasks", now.tasks_done, now.tasks_total));
+    } else if now.files_total > 0 {
         parts.push(format!("{} of {} files", now.files_done, now.files_total));
     }
     if now.rows_scanned > 0 {
@@ -120,6 +123,10 @@ mod tests {
             files_total: 0,
             fraction: None,
             bytes_spilled: 0,
+            stages_done: 0,
+            stages_total: 0,
+            tasks_done: 0,
+            tasks_total: 0,
         }
     }
 
@@ -137,5 +144,8 @@ mod tests {
             ..snapshot()
         };
         assert_eq!(describe(&running), "75 %, 12 of 30 files, 1.2 M rows, 310 MB/s, 3.00 s, 1.00 s to go");
+        let tasks = ProgressSnapshot { stages_total: 3, stages_done: 1, tasks_total: 8, tasks_done: 4, ..snapshot() };
+        let tasks = ProgressSnapshot { fraction: Some(0.5), files_total: 30, ..tasks };
+        assert_eq!(describe(&tasks), "50 %, 1 of 3 stages, 4 of 8 tasks, 3.00 s, 3.00 s to go");
     }
 }

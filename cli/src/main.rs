@@ -11,6 +11,7 @@
 //!   cache      looking after cached results
 //!   report     looking after reports
 //!   serve      the home for other programs
+//!   executor   computing for a server elsewhere
 //! ```
 
 mod args;
@@ -19,6 +20,7 @@ mod client;
 mod command;
 mod demo;
 mod exec;
+mod executor;
 mod failure;
 mod input;
 mod interrupt;
@@ -67,7 +69,8 @@ fn main() -> ExitCode {
         Some(Task::Serve(serve)) => Some(serve),
         _ => None,
     };
-    log_to_stderr(args.verbose, &terminal, serve);
+    let is_service = serve.is_some() || matches!(&args.subcommand, Some(Task::Executor(_)));
+    log_to_stderr(args.verbose, &terminal, is_service, serve);
     match run(&args, terminal) {
         Ok(Flow::Done | Flow::Quit | Flow::Closed) => ExitCode::SUCCESS,
         Ok(Flow::Failed) => ExitCode::FAILURE,
@@ -85,6 +88,9 @@ fn run(args: &Args, terminal: Terminal) -> anyhow::Result<Flow> {
         .thread_stack_size(STACK_BYTES)
         .build()
         .context("cannot start worker threads")?;
+    if let Some(Task::Executor(executor)) = &args.subcommand {
+        return executor::run(&runtime, executor);
+    }
     if let Some(address) = &args.connect {
         return connect(args, terminal, &runtime, address);
     }
@@ -105,6 +111,8 @@ fn run(args: &Args, terminal: Terminal) -> anyhow::Result<Flow> {
         Some(Task::Cache(task)) => cache::run(&mut shell, &engine, task),
         Some(Task::Report(task)) => report::run(&mut shell, task),
         Some(Task::Serve(serve)) => serve::run(&runtime, &engine, serve),
+        // It has no home; see above.
+        Some(Task::Executor(_)) => Ok(Flow::Done),
         None if !args.inputs.is_empty() => run_inputs(&mut shell, &args.inputs),
         None if interactive => prompt::run(&mut shell),
         None => Ok(shell.run_stdin()),
@@ -182,14 +190,14 @@ fn tell(error: &anyhow::Error, terminal: &Terminal) {
     failure.report(terminal, None);
 }
 
-fn log_to_stderr(verbose: u8, terminal: &Terminal, serve: Option<&ServeArgs>) {
+fn log_to_stderr(verbose: u8, terminal: &Terminal, is_service: bool, serve: Option<&ServeArgs>) {
     let ours = |level: &str| {
         let crates = ["", "_engine", "_executor", "_planner", "_catalog"];
         crates.map(|name| format!(",nectarine{name}={level}")).concat()
     };
     let level = match verbose {
         // Nobody sits before a server: it says what it does, and which statements ended how.
-        0 if serve.is_some() => format!("warn{},nectarine_engine::statements=debug", ours("info")),
+        0 if is_service => format!("warn{},nectarine_engine::statements=debug", ours("info")),
         0 => "error".to_owned(),
         1 => format!("warn{}", ours("info")),
         2 => format!("info{}", ours("debug")),

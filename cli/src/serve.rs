@@ -7,7 +7,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use anyhow::Context;
-use nectarine_engine::{Engine, FlightOptions, FlightServer, Monitor, TlsOptions};
+use nectarine_engine::{ClusterOptions, Engine, FlightOptions, FlightServer, Monitor, TlsOptions};
 use tokio::runtime::Runtime;
 
 use crate::args::ServeArgs;
@@ -49,6 +49,10 @@ pub(crate) fn run(runtime: &Runtime, engine: &Engine, args: &ServeArgs) -> anyho
         if let Some(monitor) = &monitor {
             writeln!(std::io::stdout(), "Metrics at http://{}/metrics", monitor.address())?;
         }
+        if let Some(address) = args.cluster {
+            let address = engine.start_cluster(ClusterOptions { address, unprotected: args.unprotected }).await?;
+            writeln!(std::io::stdout(), "Executors at {address}")?;
+        }
         // For who started it and has to know the port.
         writeln!(std::io::stdout(), "Flight SQL at {}", server.url())?;
         std::io::stdout().flush()?;
@@ -67,10 +71,10 @@ pub(crate) fn run(runtime: &Runtime, engine: &Engine, args: &ServeArgs) -> anyho
 }
 
 #[cfg(unix)]
-use unix::Stop;
+pub(crate) use unix::Stop;
 
 #[cfg(not(unix))]
-use other::Stop;
+pub(crate) use other::Stop;
 
 #[cfg(unix)]
 mod unix {
@@ -78,18 +82,18 @@ mod unix {
 
     use tokio::signal::unix::{Signal, SignalKind, signal};
 
-    pub(super) struct Stop {
+    pub(crate) struct Stop {
         interrupt: Signal,
         terminate: Signal,
     }
 
     impl Stop {
-        pub(super) fn listen() -> std::io::Result<Self> {
+        pub(crate) fn listen() -> std::io::Result<Self> {
             Ok(Self { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())? })
         }
 
         /// Returns when somebody wants the program to end.
-        pub(super) async fn asked(&mut self) {
+        pub(crate) async fn asked(&mut self) {
             tokio::select! {
                 _ = self.interrupt.recv() => {}
                 _ = self.terminate.recv() => {}
@@ -102,15 +106,15 @@ mod unix {
 mod other {
     //! Ctrl-C.
 
-    pub(super) struct Stop;
+    pub(crate) struct Stop;
 
     impl Stop {
-        pub(super) fn listen() -> std::io::Result<Self> {
+        pub(crate) fn listen() -> std::io::Result<Self> {
             Ok(Self)
         }
 
         /// Returns when somebody wants the program to end.
-        pub(super) async fn asked(&mut self) {
+        pub(crate) async fn asked(&mut self) {
             let _ = tokio::signal::ctrl_c().await;
         }
     }

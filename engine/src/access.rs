@@ -205,6 +205,7 @@ pub(crate) fn check_statement(rights: &Rights, statement: &Statement) -> Result<
         Statement::CopyFrom(_) => "read files of the server",
         Statement::CreateFunction(_) | Statement::DropFunction(_) => "change functions",
         Statement::ExplainReuse(_) | Statement::ExplainProvenance(_) => "look at cached results",
+        Statement::ExplainStages(_) => "look at stages",
         Statement::Purge(_) | Statement::Verify(_) | Statement::Pin(_) | Statement::Unpin(_) => "manage cached results",
         // These look at what they are about.
         Statement::DataFusion(_)

@@ -15,7 +15,7 @@ use datafusion::execution::context::SessionState;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::logical_expr::dml::CopyTo;
 use datafusion::logical_expr::{Analyze, DdlStatement, LogicalPlan, Statement as PlanStatement, WriteOp};
-use datafusion::physical_plan::{EmptyRecordBatchStream, execute_stream};
+use datafusion::physical_plan::EmptyRecordBatchStream;
 use datafusion::prelude::SessionContext;
 use datafusion::sql::parser::Statement as DFStatement;
 use futures::StreamExt;
@@ -26,11 +26,13 @@ use nectarine_planner::sql::{self, Statement};
 use sqlparser::ast;
 
 use crate::access::{self, Rights};
+use crate::cluster::{self, Placement};
 use crate::copy_place::Place;
 use crate::engine::options;
 use crate::progress::Progress;
 use crate::query_memory::task_context;
 use crate::record::Record;
+use crate::redact::redact;
 use crate::reuse::{self, Keeping, ReceiptSlot, Root, StatementReuse};
 use crate::rows::{Ending, Plain, RecordedStream, Remember};
 use crate::session::Session;
@@ -84,6 +86,7 @@ impl StatementRun<'_> {
             Statement::AlterTableSetSchema(set) => ddl::set_schema(self, set).await,
             Statement::ShowCreate(show_create) => show::create(self, show_create).await,
             Statement::ExplainReuse(statement) => self.explain_reuse(*statement).await,
+            Statement::ExplainStages(statement) => self.explain_stages(*statement).await,
             Statement::ExplainProvenance(subject) => provenance::explain_provenance(self, subject).await,
             Statement::Purge(source) => provenance::purge(self, &source).await,
             Statement::Verify(subject) => provenance::verify(self, subject).await,
@@ -417,6 +420,19 @@ impl StatementRun<'_> {
         Ok(Answer::new(self.record.query_id(), AnswerKind::Rows, vec![], Box::pin(stream)))
     }
 
+    /// The stages that it would run as on the cluster.
+    async fn explain_stages(&self, statement: DFStatement) -> Result<Answer> {
+        let plan = Box::pin(self.state.statement_to_plan(statement)).await?;
+        let reuse = StatementReuse::new(&self.session.inner.shared.reuse, self.state, self.catalog)?;
+        let findings = reuse.explain(&plan).await?;
+        let n_hits = findings.map_or(0, |findings| findings.hits.len());
+        let batch = cluster::explain_stages(&plan, n_hits, self.state, self.catalog).await?;
+        let schema = batch.schema();
+        self.record.finished(batch.num_rows() as u64);
+        let stream = datafusion::physical_plan::memory::MemoryStream::try_new(vec![batch], schema, None)?;
+        Ok(Answer::new(self.record.query_id(), AnswerKind::Rows, vec![], Box::pin(stream)))
+    }
+
     /// How to answer this statement next time, if that depends on nothing but its text and its tables.
     fn remember(&self, plan: &LogicalPlan, findings: Option<&Findings>, schema: &SchemaRef) -> Option<Remember> {
         let statement = self.statement_key?;
@@ -458,16 +474,23 @@ impl StatementRun<'_> {
         }
         self.progress.running(&planned.plan);
         tracing::debug!(planning_ms = self.started.elapsed().as_secs_f64() * 1000.0, "planned");
-        let keeping = planned.keeping;
+        let keeping = planned.keeping.as_ref();
         // Who asked for a check wants to know that there was none.
-        let checks = keeping.as_ref().is_some_and(Keeping::tells);
+        let checks = keeping.is_some_and(Keeping::tells);
         let uses_cache =
             keeping.is_some() || planned.findings.as_ref().is_some_and(|findings| !findings.hits.is_empty());
         // Rows go into a table in one piece at the end: until then an INSERT can begin again.
         let may_begin_again = is_query || matches!(plan, LogicalPlan::Dml(_));
         let plain = (may_begin_again && uses_cache && !checks)
             .then(|| Plain { logical: plan.clone(), context: Arc::clone(&context) });
-        let mut stream = told(execute_stream(planned.plan, context)?);
+        let place = match is_query {
+            true => Placement::of(&plan, &planned, self.state, self.catalog).await?,
+            false => Placement::here(),
+        };
+        planned.notices.extend(place.notice.clone());
+        let keeping = planned.keeping;
+        let query = redact(self.text.trim());
+        let mut stream = told(place.run(planned.plan, context, query, self.progress)?);
         if let Some(keeping) = &keeping {
             stream = keeping.tee(stream);
         }

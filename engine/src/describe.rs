@@ -12,7 +12,7 @@ use nectarine_planner::sql::{AccessStatement, Statement};
 use sqlparser::ast;
 
 use crate::session::{Opened, Session};
-use crate::{Result, access, command, copy_to, parameters, pins, provenance, report, reuse, show};
+use crate::{Result, access, cluster, command, copy_to, parameters, pins, provenance, report, reuse, show};
 
 /// What is known of a statement before it runs.
 #[derive(Clone, Debug)]
@@ -57,6 +57,7 @@ pub(crate) async fn describe(session: &Session, opened: Opened) -> Result<Descri
         }
         Statement::ShowCreate(_) => Described::rows(show::schema()),
         Statement::ExplainReuse(_) => Described::rows(reuse::explain_schema()),
+        Statement::ExplainStages(_) => Described::rows(cluster::explain_schema()),
         Statement::ExplainProvenance(_) => Described::rows(provenance::tree_schema()),
         Statement::Purge(_) => Described::rows(provenance::purge_schema()),
         Statement::Verify(_) => Described::rows(provenance::verify_schema()),

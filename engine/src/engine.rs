@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use datafusion::config::ConfigOptions;
@@ -16,7 +16,9 @@ use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::prelude::SessionConfig;
 use nectarine_catalog::store::{MetadataStore, SqliteStore};
 use nectarine_catalog::{Clock, ExtentTracker, ObjectStores, SystemClock};
-use nectarine_executor::{CsvFilesFactory, ForgetPadded, LowerExtentScans, NameScannedFiles, Stoppable, UnbundleFiles};
+use nectarine_executor::{
+    Cluster, CsvFilesFactory, ForgetPadded, LowerExtentScans, NameScannedFiles, Stoppable, UnbundleFiles,
+};
 use nectarine_planner::reuse::ReusePrefixes;
 use nectarine_planner::{
     BoundedPlans, DistinctOnKeys, ExactDecimals, PlainAntiJoins, UnambiguousFilters, WholeWindows,
@@ -56,6 +58,8 @@ pub(crate) struct Shared {
     pub(crate) log: QueryLog,
     pub(crate) reuse: Reuse,
     pub(crate) settings: Settings,
+    /// Executors that come to this process, once it listens for them.
+    pub(crate) cluster: OnceLock<Cluster>,
     /// Runs of reports that this process is at.
     pub(crate) active_runs: ActiveRuns,
     /// What every session starts from.
@@ -234,9 +238,20 @@ impl EngineBuilder {
         let reuse = Reuse { cost_min: self.cost_min, ..reuse };
         let template = Shielded(template);
         let active_runs = ActiveRuns::default();
-        let shared =
-            Shared { store, object_stores, tracker, catalog, log, reuse, settings, active_runs, template, home };
-        let shared = Arc::new(shared);
+        let cluster = OnceLock::<Cluster>::new();
+        let shared = Arc::new(Shared {
+            store,
+            object_stores,
+            tracker,
+            catalog,
+            log,
+            reuse,
+            settings,
+            cluster,
+            active_runs,
+            template,
+            home,
+        });
         reuse::follow(Arc::downgrade(&shared));
         Ok(Engine { shared })
     }

@@ -14,6 +14,7 @@ mod bounded_functions;
 mod broken_view;
 mod caretaker;
 mod catalog_view;
+mod cluster;
 mod collector;
 mod command;
 mod compute;
@@ -72,6 +73,7 @@ mod unfinished;
 mod warm;
 
 pub use answer::{Answer, AnswerKind, Notice};
+pub use cluster::{Executor, run_executor};
 pub use collector::Collected;
 pub use engine::{Engine, EngineBuilder};
 pub use error::{EngineError, ErrorKind, NameHints, Result};
@@ -94,6 +96,9 @@ pub use nectarine_catalog::{Clock, SystemClock};
 // For those who simulate what is kept: the decision is the planner's own.
 pub use nectarine_planner::canonical::PrefixKind;
 pub use nectarine_planner::reuse::{AdmissionPolicy, Inquiry};
+
+// Where executors come to.
+pub use nectarine_executor::ClusterOptions;
 
 // CSV has one form, whoever writes it.
 pub use nectarine_executor::CsvText;

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use datafusion::datasource::physical_plan::FileScanConfig;
 use datafusion::datasource::source::DataSourceExec;
 use datafusion::physical_plan::ExecutionPlan;
+use nectarine_executor::Counts;
 use parking_lot::Mutex;
 
 use crate::metrics::PlanMetrics;
@@ -22,6 +23,8 @@ struct State {
     phase: &'static str,
     plan: Option<Arc<dyn ExecutionPlan>>,
     totals: Totals,
+    /// How far the cluster is.
+    stages: Counts,
     /// What a server told, of a statement that runs there.
     told: Option<ProgressSnapshot>,
 }
@@ -56,13 +59,27 @@ pub struct ProgressSnapshot {
     pub fraction: Option<f64>,
     /// Bytes spilled to disk so far.
     pub bytes_spilled: u64,
+    /// On the cluster: stages that have ended.
+    pub stages_done: u64,
+    /// On the cluster: stages of the plan; 0 in this process.
+    pub stages_total: u64,
+    /// On the cluster: tasks that have ended.
+    pub tasks_done: u64,
+    /// On the cluster: tasks, as far as it is known.
+    pub tasks_total: u64,
 }
 
 impl Progress {
     /// A window on a statement that has not begun.
     pub fn new() -> Self {
-        let state =
-            State { started: Instant::now(), phase: "planning", plan: None, totals: Totals::default(), told: None };
+        let state = State {
+            started: Instant::now(),
+            phase: "planning",
+            plan: None,
+            totals: Totals::default(),
+            stages: Counts::default(),
+            told: None,
+        };
         Self { state: Arc::new(Mutex::new(state)) }
     }
 
@@ -75,7 +92,12 @@ impl Progress {
         let metrics = state.plan.as_ref().map(|plan| PlanMetrics::of(plan.as_ref())).unwrap_or_default();
         let Totals { files, pieces, bytes } = state.totals;
         let done = metrics.files_done.min(pieces);
-        let fraction = (pieces > 0).then(|| done as f64 / pieces as f64);
+        let stages = state.stages;
+        // Executors do not tell which files they read.
+        let fraction = match stages.tasks {
+            0 => (pieces > 0).then(|| done as f64 / pieces as f64),
+            tasks => Some(stages.tasks_done as f64 / tasks as f64),
+        };
         ProgressSnapshot {
             phase: state.phase,
             elapsed: state.started.elapsed(),
@@ -86,6 +108,10 @@ impl Progress {
             files_total: files,
             fraction,
             bytes_spilled: metrics.bytes_spilled,
+            stages_done: stages.stages_done as u64,
+            stages_total: stages.stages as u64,
+            tasks_done: stages.tasks_done as u64,
+            tasks_total: stages.tasks as u64,
         }
     }
 
@@ -94,7 +120,13 @@ impl Progress {
         state.started = Instant::now();
         state.phase = "planning";
         state.plan = None;
+        state.stages = Counts::default();
         state.told = None;
+    }
+
+    /// How far the cluster is.
+    pub(crate) fn stages(&self, counts: Counts) {
+        self.state.lock().stages = counts;
     }
 
     /// How far it is elsewhere.
@@ -115,6 +147,7 @@ impl Progress {
         let mut state = self.state.lock();
         state.phase = "done";
         state.plan = None;
+        state.stages = Counts::default();
         state.told = None;
     }
 }

@@ -79,7 +79,7 @@ pub(crate) use self::receipt::ReceiptSlot;
 pub use self::receipt::{Receipt, Reused};
 pub(crate) use self::relatives::Relatives;
 pub(crate) use self::salt::Salts;
-pub(crate) use self::statement::StatementReuse;
+pub(crate) use self::statement::{Planned, StatementReuse};
 use self::trouble::Trouble;
 
 use crate::bounded_functions::bounded_functions;

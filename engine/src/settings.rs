@@ -91,6 +91,21 @@ extensions_options! {
         /// the server. Read when the home is opened.
         pub report_hooks: bool, default = false
 
+        /// Where queries run. `auto`: on the executors that came to this server, if a query reads enough and may run there (see
+        /// `nectarine.cluster_bytes_min` and docs/deploy.md); else in this process. `local`: in this process. `cluster`: on the
+        /// executors whatever it reads; a query that may not run there, or when there is none, runs in this process and says why.
+        /// Answers are the same, and what is kept of them serves both.
+        pub execution: String, default = "auto".to_string()
+
+        /// How much a query must read before `nectarine.execution = 'auto'` sends it to the cluster, as a size: sending it costs
+        /// about a tenth of a second.
+        pub cluster_bytes_min: String, default = "256MB".to_string()
+
+        /// Whether executors on other machines find the same files under the same local paths, as on a shared disk. Without it, where
+        /// the cluster listens beyond this machine, queries over local files run in this process: another machine may have another
+        /// file of the same name.
+        pub cluster_shared_files: bool, default = false
+
         /// Seconds after which a statement is ended with an error, whether it computes or its client does not read; 0 for never.
         pub statement_timeout: usize, default = 0
 
@@ -158,7 +173,7 @@ pub(crate) const SPILL_FILE_BYTES: &str = "datafusion.execution.max_spill_file_s
 
 /// Beginnings of environment variables that start like a setting and are none: where the home is, passwords, what tests and
 /// benchmarks take, and what a cluster manager tells every program of a service that is called nectarine.
-const NOT_SETTINGS: [&str; 21] = [
+const NOT_SETTINGS: [&str; 22] = [
     "NECTARINE_HOME",
     "NECTARINE_PASSWORD",
     "NECTARINE_TOKEN",
@@ -168,6 +183,7 @@ const NOT_SETTINGS: [&str; 21] = [
     "NECTARINE_TEST_",
     "NECTARINE_APPROVE",
     "NECTARINE_CACHE_ENTRIES",
+    "NECTARINE_CLUSTER_KILLS",
     "NECTARINE_COLLECT_FILES",
     "NECTARINE_CONFORMANCE",
     "NECTARINE_FAULT_ROUNDS",
@@ -373,7 +389,9 @@ pub(crate) fn check_settable(name: &str) -> Result<()> {
 /// Refuses a value that DataFusion would take as any text.
 pub(crate) fn check_value(name: &str, value: &str) -> Result<()> {
     match name {
-        "nectarine.extent_bytes_max" | "nectarine.cache.entry_limit" => parse_size(name, value, u64::MAX).map(|_| ()),
+        "nectarine.extent_bytes_max" | "nectarine.cache.entry_limit" | "nectarine.cluster_bytes_min" => {
+            parse_size(name, value, u64::MAX).map(|_| ())
+        }
         "nectarine.query_memory" => match parse_size(name, value, u64::MAX)? {
             0 => Err(EngineError::new(ErrorKind::Configuration, format!("{name} must be more than nothing"))),
             _ => Ok(()),
@@ -381,6 +399,7 @@ pub(crate) fn check_value(name: &str, value: &str) -> Result<()> {
         "nectarine.reuse" => reuse_mode(value).map(|_| ()),
         "nectarine.trace_endpoint" if !value.trim().is_empty() => trace::check(value.trim()).map(drop),
         "nectarine.float_sums" => adds_exactly(value).map(|_| ()),
+        "nectarine.execution" => execution(value).map(|_| ()),
         SPILL_FILE_BYTES if value.parse::<u64>().is_ok_and(|bytes| bytes > 1) => {
             Err(EngineError::new(ErrorKind::Unsupported, format!("{SPILL_FILE_BYTES} is always 1"))
                 .with_detail("rows that wait for another thread and do not fit in memory take a file per batch"))
@@ -431,6 +450,27 @@ pub(crate) fn adds_exactly(text: &str) -> Result<bool> {
         _ => {
             let message = format!("cannot set nectarine.float_sums to \"{text}\"");
             Err(EngineError::new(ErrorKind::Configuration, message).with_hint("one of exact, fast"))
+        }
+    }
+}
+
+/// Where queries run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Execution {
+    Auto,
+    Local,
+    Cluster,
+}
+
+/// Reads the value of `nectarine.execution`.
+pub(crate) fn execution(text: &str) -> Result<Execution> {
+    match text.trim().to_ascii_lowercase().as_str() {
+        "auto" => Ok(Execution::Auto),
+        "local" => Ok(Execution::Local),
+        "cluster" => Ok(Execution::Cluster),
+        _ => {
+            let message = format!("cannot set nectarine.execution to \"{text}\"");
+            Err(EngineError::new(ErrorKind::Configuration, message).with_hint("one of auto, local, cluster"))
         }
     }
 }

@@ -5,9 +5,11 @@
 mod cache_entries;
 mod dependencies;
 mod evictions;
+mod executors;
 mod extents;
 mod functions;
 mod grants;
+mod jobs;
 mod lookups;
 mod pins;
 mod programs;
@@ -17,6 +19,7 @@ mod report_runs;
 mod reports;
 mod settings;
 mod shadow_budgets;
+mod stages;
 mod tables;
 mod tokens;
 mod users;
@@ -33,6 +36,7 @@ use datafusion::datasource::memory::MemorySourceConfig;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
 
+pub(crate) use self::stages::list;
 use crate::access::Rights;
 use crate::statement::{StatementCatalog, wrap};
 
@@ -45,9 +49,11 @@ enum Kind {
     CacheEntries,
     Dependencies,
     Evictions,
+    Executors,
     Extents,
     Functions,
     Grants,
+    Jobs,
     Lookups,
     Pins,
     Programs,
@@ -57,18 +63,21 @@ enum Kind {
     Reports,
     Settings,
     ShadowBudgets,
+    Stages,
     Tables,
     Tokens,
     Users,
 }
 
-const ALL: [(&str, Kind); 18] = [
+const ALL: [(&str, Kind); 21] = [
     ("cache_entries", Kind::CacheEntries),
     ("dependencies", Kind::Dependencies),
     ("evictions", Kind::Evictions),
+    ("executors", Kind::Executors),
     ("extents", Kind::Extents),
     ("functions", Kind::Functions),
     ("grants", Kind::Grants),
+    ("jobs", Kind::Jobs),
     ("lookups", Kind::Lookups),
     ("pins", Kind::Pins),
     ("programs", Kind::Programs),
@@ -78,6 +87,7 @@ const ALL: [(&str, Kind); 18] = [
     ("reports", Kind::Reports),
     ("settings", Kind::Settings),
     ("shadow_budgets", Kind::ShadowBudgets),
+    ("stages", Kind::Stages),
     ("tables", Kind::Tables),
     ("tokens", Kind::Tokens),
     ("users", Kind::Users),
@@ -137,9 +147,11 @@ impl Kind {
             Self::CacheEntries => cache_entries::schema(),
             Self::Dependencies => dependencies::schema(),
             Self::Evictions => evictions::schema(),
+            Self::Executors => executors::schema(),
             Self::Extents => extents::schema(),
             Self::Functions => functions::schema(),
             Self::Grants => grants::schema(),
+            Self::Jobs => jobs::schema(),
             Self::Lookups => lookups::schema(),
             Self::Pins => pins::schema(),
             Self::Programs => programs::schema(),
@@ -149,6 +161,7 @@ impl Kind {
             Self::Reports => reports::schema(),
             Self::Settings => settings::schema(),
             Self::ShadowBudgets => shadow_budgets::schema(),
+            Self::Stages => stages::schema(),
             Self::Tables => tables::schema(),
             Self::Tokens => tokens::schema(),
             Self::Users => users::schema(),
@@ -198,9 +211,11 @@ impl TableProvider for SystemTable {
             Kind::CacheEntries => cache_entries::rows(&self.catalog).await?,
             Kind::Dependencies => dependencies::rows(&self.catalog, state)?,
             Kind::Evictions => evictions::rows(&self.catalog).await?,
+            Kind::Executors => executors::rows(&self.catalog).await?,
             Kind::Extents => extents::rows(&self.catalog).await?,
             Kind::Functions => functions::rows(&self.catalog)?,
             Kind::Grants => grants::rows(&self.catalog, &self.rights)?,
+            Kind::Jobs => jobs::rows(&self.catalog)?,
             Kind::Lookups => lookups::rows(&self.catalog).await?,
             Kind::Pins => pins::rows(&self.catalog).await?,
             Kind::Programs => programs::rows(&self.catalog).await?,
@@ -210,6 +225,7 @@ impl TableProvider for SystemTable {
             Kind::Reports => reports::rows(&self.catalog, &self.rights).await?,
             Kind::Settings => settings::rows(&self.catalog, state)?,
             Kind::ShadowBudgets => shadow_budgets::rows(&self.catalog).await?,
+            Kind::Stages => stages::rows(&self.catalog)?,
             Kind::Tables => tables::rows(&self.catalog, &self.rights).await?,
             Kind::Tokens => tokens::rows(&self.rights)?,
             Kind::Users => users::rows(&self.rights)?,

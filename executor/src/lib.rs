@@ -23,11 +23,15 @@
 //!   write         rows into an immutable, fingerprinted extent
 //!   exact_sum     sums of floats that do not depend on the order of rows
 //!   stoppable     joins that end when nobody waits for them
+//!   backend       where a plan runs: here, or on a cluster
+//!   cluster       plans as stages on other machines
 //!   sink          where INSERT ends: all extents of a statement appear at once, or none
 //! ```
 
 mod arrow_file;
+mod backend;
 mod bundle;
+mod cluster;
 mod counting_store;
 mod csv_files;
 mod csv_text;
@@ -51,7 +55,12 @@ mod stoppable;
 mod text_file;
 mod write;
 
+pub use backend::{Backend, LocalBackend, Placed, either};
 pub use bundle::UnbundleFiles;
+pub use cluster::{
+    Cluster, ClusterBackend, ClusterError, ClusterOptions, Counts, ExecutorOptions, GaveUp, JobSummary, MemberSummary,
+    StageShape, StageSummary, Stays, may_travel, planning_options, run_executor, stage_shapes, stays_behind,
+};
 pub use csv_files::CsvFilesFactory;
 pub use csv_text::CsvText;
 pub use derived::{

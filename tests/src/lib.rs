@@ -4,6 +4,7 @@ pub mod clock;
 pub mod conformance;
 pub mod db;
 pub mod files;
+pub mod fleet;
 pub mod flight;
 pub mod hook;
 pub mod invariance;

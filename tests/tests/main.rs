@@ -1,6 +1,7 @@
 //! One binary for all integration tests: linking DataFusion once is enough.
 
 mod bad_input;
+mod cluster;
 mod collector;
 mod conformance;
 mod cut;

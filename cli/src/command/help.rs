@@ -109,6 +109,10 @@ pub(crate) const STATEMENTS: &[(&str, &str)] = &[
     ("EXPLAIN", "EXPLAIN [ANALYZE] [VERBOSE] [FORMAT indent | tree | pgjson | graphviz] statement"),
     ("EXPLAIN REUSE", "EXPLAIN REUSE query\nWhat would be reused, and why not more."),
     (
+        "EXPLAIN STAGES",
+        "EXPLAIN STAGES query\nThe stages that it would run as on the executors of a cluster, or why it stays in this process.",
+    ),
+    (
         "EXPLAIN PROVENANCE",
         "EXPLAIN PROVENANCE query | name | ENTRY 'fingerprint' | ALL\nWhat the answer is made of, down to files.",
     ),

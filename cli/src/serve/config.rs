@@ -33,6 +33,8 @@ struct Config {
     plain_text: Option<bool>,
     no_auth: Option<bool>,
     no_reports: Option<bool>,
+    cluster: Option<SocketAddr>,
+    unprotected: Option<bool>,
     log_json: Option<bool>,
     statements_max: Option<u32>,
     user_statements_max: Option<u32>,
@@ -75,6 +77,8 @@ impl ServeArgs {
         self.plain_text |= config.plain_text.unwrap_or(false);
         self.no_auth |= config.no_auth.unwrap_or(false);
         self.no_reports |= config.no_reports.unwrap_or(false);
+        self.cluster = self.cluster.or(config.cluster);
+        self.unprotected |= config.unprotected.unwrap_or(false);
         self.log_json |= config.log_json.unwrap_or(false);
         self.statements_max = self.statements_max.or(config.statements_max);
         self.user_statements_max = self.user_statements_max.or(config.user_statements_max);

@@ -17,9 +17,10 @@ use crate::{EngineError, ErrorKind, Result};
 
 /// Names, or with a dot at the end all that begin so, that change how statements are read and shown. Those that are numbers can only be
 /// made smaller than they are on the server.
-const OF_EVERYBODY: [&str; 11] = [
+const OF_EVERYBODY: [&str; 12] = [
     "nectarine.reuse",
     "nectarine.float_sums",
+    "nectarine.execution",
     "datafusion.catalog.default_schema",
     "datafusion.catalog.information_schema",
     "datafusion.execution.batch_size",

@@ -46,6 +46,10 @@ pub(super) struct ToldProgress {
     pub(super) files_total: u64,
     pub(super) fraction: Option<f64>,
     pub(super) bytes_spilled: u64,
+    pub(super) stages_done: u64,
+    pub(super) stages_total: u64,
+    pub(super) tasks_done: u64,
+    pub(super) tasks_total: u64,
 }
 
 impl From<ProgressSnapshot> for ToldProgress {
@@ -59,6 +63,10 @@ impl From<ProgressSnapshot> for ToldProgress {
             files_total: now.files_total,
             fraction: now.fraction,
             bytes_spilled: now.bytes_spilled,
+            stages_done: now.stages_done,
+            stages_total: now.stages_total,
+            tasks_done: now.tasks_done,
+            tasks_total: now.tasks_total,
         }
     }
 }
@@ -80,6 +88,10 @@ impl ToldProgress {
             files_total: self.files_total,
             fraction: self.fraction,
             bytes_spilled: self.bytes_spilled,
+            stages_done: self.stages_done,
+            stages_total: self.stages_total,
+            tasks_done: self.tasks_done,
+            tasks_total: self.tasks_total,
         }
     }
 }

@@ -121,7 +121,8 @@ impl Text<'_> {
             Keyword::SHOW => named::show_create(self),
             Keyword::REFRESH => named::refresh(self).map(Some),
             Keyword::DROP if named::is_drop_derived(self) => named::drop_derived(self).map(Some),
-            Keyword::EXPLAIN if self.is_explain_reuse() => self.explain_reuse().map(Some),
+            Keyword::EXPLAIN if self.is_explain_reuse() => Ok(Some(Statement::ExplainReuse(self.explained()?))),
+            Keyword::EXPLAIN if self.is_explain_stages() => Ok(Some(Statement::ExplainStages(self.explained()?))),
             _ => derived::derived(self),
         }
     }
@@ -129,6 +130,11 @@ impl Text<'_> {
     /// `EXPLAIN REUSE` and then a statement; `reuse` by itself is a name like any other.
     fn is_explain_reuse(&self) -> bool {
         self.is_word(1, "reuse")
+    }
+
+    /// The same for `EXPLAIN STAGES`.
+    fn is_explain_stages(&self) -> bool {
+        self.is_word(1, "stages")
     }
 
     /// The same with only so many of its tokens.
@@ -147,13 +153,14 @@ impl Text<'_> {
         self.words().nth(n).is_some_and(is_it)
     }
 
-    fn explain_reuse(&self) -> Result<Statement> {
+    /// What follows `EXPLAIN` and another word.
+    fn explained(&self) -> Result<Box<DFStatement>> {
         let statement = self.read(|parser| {
             parser.parser.next_token();
             parser.parser.next_token();
             parser.parse_statement()
         })?;
-        Ok(Statement::ExplainReuse(Box::new(statement)))
+        Ok(Box::new(statement))
     }
 
     /// Reads all of the text with `read`; anything left over is an error.

@@ -33,6 +33,7 @@ pub fn refuse_ignored(statement: &Statement, sql: &str) -> Result<()> {
     let found = match statement {
         Statement::DataFusion(statement)
         | Statement::ExplainReuse(statement)
+        | Statement::ExplainStages(statement)
         | Statement::ExplainProvenance(Subject::Statement(statement))
         | Statement::Verify(Subject::Statement(statement))
         | Statement::Pin(PinTarget::Query { statement, .. })

@@ -39,6 +39,8 @@ pub enum Statement {
     ShowCreate(ShowCreate),
     /// `EXPLAIN REUSE statement`.
     ExplainReuse(Box<DFStatement>),
+    /// `EXPLAIN STAGES statement`.
+    ExplainStages(Box<DFStatement>),
     /// `EXPLAIN PROVENANCE statement | ENTRY 'fingerprint' | name | ALL`.
     ExplainProvenance(Subject),
     /// `PURGE DERIVED FROM table | 'table, file, glob or URL'`.
@@ -242,6 +244,7 @@ impl Statement {
     pub(super) fn sql(&self) -> Option<&ast::Statement> {
         let (Self::DataFusion(statement)
         | Self::ExplainReuse(statement)
+        | Self::ExplainStages(statement)
         | Self::ExplainProvenance(Subject::Statement(statement))
         | Self::Verify(Subject::Statement(statement))
         | Self::Pin(PinTarget::Query { statement, .. })

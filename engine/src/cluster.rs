@@ -1,0 +1,209 @@
+//! Which statements run on the cluster, and as what plan.
+//!
+//! ```text
+//!   planned as ever: fingerprints, hits, what is kept            the plan of this process, always there to fall back to
+//!        --> large enough? executors there? nothing cached in it?
+//!        --> planned once more, on the same snapshots, for stages --> may it travel? --> cluster
+//!        --> else, and if the cluster gives up                                       --> this process
+//! ```
+//!
+//! Keeps true   what a statement is recognised by does not depend on where it runs: what one place computed serves the other.
+
+mod executor;
+mod explain;
+
+use std::sync::Arc;
+
+use datafusion::datasource::physical_plan::FileScanConfig;
+use datafusion::datasource::source::DataSourceExec;
+use datafusion::execution::context::SessionState;
+use datafusion::execution::{SendableRecordBatchStream, SessionStateBuilder, TaskContext};
+use datafusion::logical_expr::LogicalPlan;
+use datafusion::physical_plan::{ExecutionPlan, execute_stream};
+use futures::future::BoxFuture;
+use nectarine_executor::{
+    Backend, Cluster, ClusterBackend, ClusterOptions, LocalBackend, Placed, Stays, either, planning_options,
+    stays_behind,
+};
+
+pub use self::executor::{Executor, run_executor};
+pub(crate) use self::explain::{explain_schema, explain_stages};
+use crate::derived::still_there;
+use crate::engine::{Engine, options};
+use crate::progress::Progress;
+use crate::reuse::Planned;
+use crate::settings::{Execution, execution, parse_size};
+use crate::statement::StatementCatalog;
+use crate::{EngineError, ErrorKind, Notice, Result, machine};
+
+impl Engine {
+    /// Lets executors come to this process, and runs large queries on them. Returns where it listens.
+    pub async fn start_cluster(&self, options: ClusterOptions) -> Result<std::net::SocketAddr> {
+        let cluster = Cluster::start(options).await.map_err(from_cluster)?;
+        let address = cluster.address();
+        match self.shared().cluster.set(cluster) {
+            Ok(()) => Ok(address),
+            Err(_) => Err(EngineError::new(ErrorKind::Internal, "the cluster was started twice")),
+        }
+    }
+}
+
+/// What keeps a cluster or an executor from starting.
+fn from_cluster(error: nectarine_executor::ClusterError) -> EngineError {
+    let is_open = matches!(error, nectarine_executor::ClusterError::Unprotected { .. });
+    let told = EngineError::new(ErrorKind::Configuration, error.to_string());
+    match is_open {
+        true => told.with_hint("listen on 127.0.0.1; or keep others out by a private network and say --unprotected"),
+        false => told,
+    }
+}
+
+/// Where a statement is to run.
+pub(crate) struct Placement {
+    there: Option<(Cluster, Arc<dyn ExecutionPlan>)>,
+    /// What who asked for the cluster should know.
+    pub(crate) notice: Option<Notice>,
+}
+
+impl Placement {
+    /// In this process.
+    pub(crate) fn here() -> Self {
+        Self { there: None, notice: None }
+    }
+
+    /// Where a query is to run. `planned` is its plan for this process. Boxed: its type would be a part of that of every statement.
+    pub(crate) fn of<'a>(
+        logical: &'a LogicalPlan,
+        planned: &'a Planned,
+        state: &'a SessionState,
+        catalog: &'a Arc<StatementCatalog>,
+    ) -> BoxFuture<'a, Result<Self>> {
+        Box::pin(Self::found(logical, planned, state, catalog))
+    }
+
+    async fn found(
+        logical: &LogicalPlan,
+        planned: &Planned,
+        state: &SessionState,
+        catalog: &Arc<StatementCatalog>,
+    ) -> Result<Self> {
+        let ours = options(state.config_options());
+        let wanted = execution(&ours.execution)?;
+        let describes = matches!(logical, LogicalPlan::Explain(_) | LogicalPlan::Analyze(_));
+        if wanted == Execution::Local || describes {
+            return Ok(Self::here());
+        }
+        let least = match wanted {
+            Execution::Cluster => 0,
+            _ => parse_size("nectarine.cluster_bytes_min", &ours.cluster_bytes_min, machine::memory_bytes())?,
+        };
+        let hits = planned.findings.as_ref().map_or(0, |findings| findings.hits.len());
+        let checks = planned.keeping.as_ref().is_some_and(crate::reuse::Keeping::tells);
+        let found = match (hits, checks) {
+            (0, false) => travelling(logical, &planned.plan, least, state, catalog).await,
+            (_, true) => Err(Stays("what was kept is checked in this process".to_owned())),
+            _ => Err(Stays("it reads cached results".to_owned())),
+        };
+        Ok(match found {
+            Ok(there) => Self { there: Some(there), notice: None },
+            Err(Stays(reason)) => {
+                tracing::debug!(reason, "stays in this process");
+                let notice = Notice { message: "ran in this process".to_owned(), hint: Some(reason) };
+                Self { there: None, notice: (wanted == Execution::Cluster).then_some(notice) }
+            }
+        })
+    }
+
+    /// Runs it there. `query` is for those who look.
+    pub(crate) fn run(
+        self,
+        plan: Arc<dyn ExecutionPlan>,
+        context: Arc<TaskContext>,
+        query: String,
+        progress: &Progress,
+    ) -> Result<SendableRecordBatchStream> {
+        let Some((cluster, travelling)) = self.there else { return Ok(execute_stream(plan, context)?) };
+        let shown = progress.clone();
+        let backend: Arc<dyn Backend> =
+            Arc::new(ClusterBackend::new(cluster, query, move |counts| shown.stages(counts)));
+        let first = Placed { backend, plan: travelling };
+        let second = Placed { backend: Arc::new(LocalBackend), plan };
+        Ok(either(first, second, context))
+    }
+}
+
+/// The plan for the cluster of a query that has `local` as its plan here, or why there is none.
+fn travelling<'a>(
+    logical: &'a LogicalPlan,
+    local: &'a Arc<dyn ExecutionPlan>,
+    bytes_min: u64,
+    state: &'a SessionState,
+    catalog: &'a Arc<StatementCatalog>,
+) -> BoxFuture<'a, Result<(Cluster, Arc<dyn ExecutionPlan>), Stays>> {
+    Box::pin(plan_there(logical, local, bytes_min, state, catalog))
+}
+
+async fn plan_there(
+    logical: &LogicalPlan,
+    local: &Arc<dyn ExecutionPlan>,
+    bytes_min: u64,
+    state: &SessionState,
+    catalog: &Arc<StatementCatalog>,
+) -> Result<(Cluster, Arc<dyn ExecutionPlan>), Stays> {
+    let Some(cluster) = catalog.shared.cluster.get() else {
+        return Err(Stays("this process has no cluster".to_owned()));
+    };
+    let n_cores = cluster.cores().await;
+    if n_cores == 0 {
+        return Err(Stays("there is no executor".to_owned()));
+    }
+    if bytes_of(local) < bytes_min {
+        return Err(Stays("it reads little".to_owned()));
+    }
+    let told = |error: datafusion::common::DataFusionError| Stays(error.strip_backtrace());
+    let mut config = state.config().clone();
+    planning_options(config.options_mut(), n_cores);
+    let rules = state.physical_optimizers().iter().filter(|rule| !stays_behind(rule.as_ref())).cloned().collect();
+    let state = SessionStateBuilder::new_from_existing(state.clone())
+        .with_config(config)
+        .with_physical_optimizer_rules(rules)
+        .build();
+    let plan = Box::pin(state.create_physical_plan(logical)).await.map_err(told)?;
+    // What the plan here reads from an entry of a derived table is scanned there.
+    Box::pin(still_there(catalog, None)).await.map_err(|error| Stays(error.to_string()))?;
+    if plan.schema() != local.schema() {
+        return Err(Stays("its columns would be others".to_owned()));
+    }
+    // Who reaches a loopback address is on this machine.
+    let is_here = cluster.address().ip().is_loopback();
+    if !is_here && !options(state.config_options()).cluster_shared_files && reads_local_files(&plan) {
+        return Err(Stays(
+            "it reads local files, and another machine may have others of the same names (nectarine.cluster_shared_files)"
+                .to_owned(),
+        ));
+    }
+    let backend = ClusterBackend::new(cluster.clone(), String::new(), |_| {});
+    backend.takes(&plan, &TaskContext::from(&state))?;
+    Ok((cluster.clone(), plan))
+}
+
+fn file_scan(plan: &Arc<dyn ExecutionPlan>) -> Option<&FileScanConfig> {
+    plan.downcast_ref::<DataSourceExec>()?.data_source().downcast_ref::<FileScanConfig>()
+}
+
+/// Whether a plan reads files of this machine's disks.
+fn reads_local_files(plan: &Arc<dyn ExecutionPlan>) -> bool {
+    file_scan(plan).is_some_and(|config| config.object_store_url.as_str().starts_with("file:"))
+        || plan.children().into_iter().any(reads_local_files)
+}
+
+/// Bytes of files that a plan reads, at the most.
+fn bytes_of(plan: &Arc<dyn ExecutionPlan>) -> u64 {
+    let own: u64 = match file_scan(plan) {
+        Some(config) => {
+            config.file_groups.iter().flat_map(|group| group.files()).map(|file| file.effective_size()).sum()
+        }
+        None => 0,
+    };
+    own + plan.children().into_iter().map(bytes_of).sum::<u64>()
+}

@@ -1,0 +1,43 @@
+//! Plans that run as stages on other machines: Ballista's scheduler in the server, its executors in processes of their own.
+//!
+//! ```text
+//!   travel      may a plan leave this process? what is not known to arrive whole stays
+//!   codec       how our functions travel
+//!   functions   what an executor knows
+//!   options     settings that plans are made and sent with
+//!   server      the scheduler, and who is there
+//!   door        what the port of the scheduler answers
+//!   slots       cores that Ballista forgets to give back
+//!   job         one try: send, watch, cancel
+//!   graph       what a job did: is it whole, and where are its rows?
+//!   spool       rows of a job that are all here before the first is given out
+//!   run         tries, and what becomes of them
+//!   executor    the process that computes
+//!   restore     what a plan loses on its way is put back
+//! ```
+//!
+//! Keeps true   rows are given out only when all of them are here and the job that made them is known to have run each of its
+//!              tasks once: Ballista 55 doubles rows when it recovers from a loss in the middle of a job.
+//!              A job that fails, hangs or looks wrong is run again, and in the end left to this process.
+
+mod codec;
+mod door;
+mod executor;
+mod functions;
+mod graph;
+mod job;
+mod options;
+mod restore;
+mod run;
+mod server;
+mod slots;
+mod spool;
+mod travel;
+
+pub use self::executor::{ExecutorOptions, run_executor};
+pub use self::graph::{StageShape, stage_shapes};
+pub use self::job::Counts;
+pub use self::options::{planning_options, stays_behind};
+pub use self::run::{ClusterBackend, GaveUp};
+pub use self::server::{Cluster, ClusterError, ClusterOptions, JobSummary, MemberSummary, StageSummary};
+pub use self::travel::{Stays, may_travel};

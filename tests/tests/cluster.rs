@@ -1,0 +1,5 @@
+//! The cluster: real processes, the same rows as one process, also when some of them are lost.
+
+mod losses;
+mod rows;
+mod tpch;
