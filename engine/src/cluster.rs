@@ -58,9 +58,12 @@ fn from_cluster(error: nectarine_executor::ClusterError) -> EngineError {
     }
 }
 
+/// A cluster, and the plan for it.
+type There = (Cluster, Arc<dyn ExecutionPlan>);
+
 /// Where a statement is to run.
 pub(crate) struct Placement {
-    there: Option<(Cluster, Arc<dyn ExecutionPlan>)>,
+    there: Option<There>,
     /// What who asked for the cluster should know.
     pub(crate) notice: Option<Notice>,
 }
@@ -139,7 +142,7 @@ fn travelling<'a>(
     bytes_min: u64,
     state: &'a SessionState,
     catalog: &'a Arc<StatementCatalog>,
-) -> BoxFuture<'a, Result<(Cluster, Arc<dyn ExecutionPlan>), Stays>> {
+) -> BoxFuture<'a, Result<There, Stays>> {
     Box::pin(plan_there(logical, local, bytes_min, state, catalog))
 }
 
@@ -149,7 +152,7 @@ async fn plan_there(
     bytes_min: u64,
     state: &SessionState,
     catalog: &Arc<StatementCatalog>,
-) -> Result<(Cluster, Arc<dyn ExecutionPlan>), Stays> {
+) -> Result<There, Stays> {
     let Some(cluster) = catalog.shared.cluster.get() else {
         return Err(Stays("this process has no cluster".to_owned()));
     };

@@ -43,13 +43,16 @@ pub(super) struct Spool {
     rest: Option<Arc<dyn SpillFile>>,
 }
 
+/// A temporary file, and who writes it.
+type Writing = (Arc<dyn SpillFile>, StreamWriter<Box<dyn SpillWriter>>);
+
 /// What is being collected.
 struct Collecting {
     schema: SchemaRef,
     batches: Vec<RecordBatch>,
     bytes: usize,
     reservation: MemoryReservation,
-    rest: Option<(Arc<dyn SpillFile>, StreamWriter<Box<dyn SpillWriter>>)>,
+    rest: Option<Writing>,
 }
 
 impl Spool {
