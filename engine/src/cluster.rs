@@ -177,11 +177,10 @@ async fn plan_there(
     if plan.schema() != local.schema() {
         return Err(Stays("its columns would be others".to_owned()));
     }
-    // Who reaches a loopback address is on this machine.
-    let is_here = cluster.address().ip().is_loopback();
-    if !is_here && !options(state.config_options()).cluster_shared_files && reads_local_files(&plan) {
+    // Also on this machine: a container has its own disks, and a tunnel leads anywhere.
+    if !options(state.config_options()).cluster_shared_files && reads_local_files(&plan) {
         return Err(Stays(
-            "it reads local files, and another machine may have others of the same names (nectarine.cluster_shared_files)"
+            "it reads local files, and executors may have others of the same names (nectarine.cluster_shared_files)"
                 .to_owned(),
         ));
     }

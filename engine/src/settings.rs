@@ -101,9 +101,9 @@ extensions_options! {
         /// about a tenth of a second.
         pub cluster_bytes_min: String, default = "256MB".to_string()
 
-        /// Whether executors on other machines find the same files under the same local paths, as on a shared disk. Without it, where
-        /// the cluster listens beyond this machine, queries over local files run in this process: another machine may have another
-        /// file of the same name.
+        /// Whether executors find the same files under the same local paths: they are on this machine, without disks of their own, or
+        /// there is a shared disk. Without it queries over local files run in this process: elsewhere, another file may have that
+        /// name, and nobody would notice.
         pub cluster_shared_files: bool, default = false
 
         /// Seconds after which a statement is ended with an error, whether it computes or its client does not read; 0 for never.

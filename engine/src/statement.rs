@@ -30,7 +30,7 @@ use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
 use datafusion_datasource::sink::DataSinkExec;
 use nectarine_catalog::{Extent, Fingerprint, Privilege, TableDef, TableId, TableKind, TableName, looks_like_location};
 use nectarine_executor::{Commit, ExtentSink, FileDescriber};
-use nectarine_planner::{BoundedPlans, StreamTable, Streams};
+use nectarine_planner::{BoundedPlans, StreamTable, Streams, sql};
 use parking_lot::Mutex;
 use tokio::sync::OnceCell;
 
@@ -367,10 +367,10 @@ impl StatementCatalog {
         let planned = match depth % VIEWS_PER_STACK {
             0 => {
                 let (query, state) = (query.to_string(), state.clone());
-                let task = SpawnedTask::spawn(async move { Box::pin(state.create_logical_plan(&query)).await });
+                let task = SpawnedTask::spawn(async move { Box::pin(text_plan(&state, &query)).await });
                 task.join().await.unwrap_or_else(|error| Err(wrap(error)))
             }
-            _ => Box::pin(state.create_logical_plan(query)).await,
+            _ => Box::pin(text_plan(&state, query)).await,
         };
         *self.view_depth.lock() -= 1;
         // Views that stand on it walk through it, each time they name it.
@@ -399,6 +399,13 @@ impl fmt::Debug for StatementCatalog {
 fn broken(table: &TableDef, error: DataFusionError) -> Arc<dyn TableProvider> {
     let error = error.context(format!("{} \"{}\"", table.kind.word(), table.name));
     Arc::new(BrokenView::new(Arc::clone(&table.schema), table.definition.clone(), error))
+}
+
+/// The text of a view, read as a statement would be.
+async fn text_plan(state: &SessionState, query: &str) -> Result<LogicalPlan> {
+    let mut statement = state.sql_to_statement(query, &state.config_options().sql_parser.dialect)?;
+    sql::rewrite_query(&mut statement);
+    state.statement_to_plan(statement).await
 }
 
 /// The extents of an external table now.

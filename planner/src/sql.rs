@@ -41,6 +41,7 @@ pub use position::{find_name, offset_of};
 pub use refuse::{refuse_ignored, refuse_on_scalar_functions};
 pub use relocate::rename_relations;
 pub use report::{ReportClauses, ReportStatement, ReportTarget};
+pub use rewrite::rewrite_query;
 pub use split::{is_complete, split_statements};
 pub use statement::{
     AlterTableRename, AlterTableSetSchema, CopyFrom, CreateDerived, CreateView, Drop, Percent, PinDerived, PinTarget,

@@ -89,21 +89,21 @@ pub struct Fleet {
 impl Fleet {
     /// With so many executors of so many cores each.
     pub fn start(n_executors: usize, cores: usize) -> Self {
-        Self::at("127.0.0.1:0", &[], n_executors, cores)
+        Self::with(&["--set", "cluster_shared_files=true"], n_executors, cores)
     }
 
-    /// The same where the server listens beyond this machine, as for executors on others.
-    pub fn beyond(n_executors: usize, cores: usize) -> Self {
-        Self::at("0.0.0.0:0", &["--unprotected"], n_executors, cores)
+    /// The same where nobody said that executors see the server's files.
+    pub fn with_other_disks(n_executors: usize, cores: usize) -> Self {
+        Self::with(&[], n_executors, cores)
     }
 
-    fn at(cluster: &str, flags: &[&str], n_executors: usize, cores: usize) -> Self {
+    fn with(flags: &[&str], n_executors: usize, cores: usize) -> Self {
         watch();
         let only = ONE.lock().unwrap_or_else(PoisonError::into_inner);
         let folder = tempfile::tempdir().expect("a folder");
         let mut command = Command::new(binary());
         command.arg("serve").arg("--home").arg(folder.path().join("home"));
-        command.args(["--no-auth", "--no-reports", "--flight", "127.0.0.1:0", "--cluster", cluster]).args(flags);
+        command.args(["--no-auth", "--no-reports", "--flight", "127.0.0.1:0", "--cluster", "127.0.0.1:0"]).args(flags);
         // What is reused does not depend on how fast the machine is.
         command.args(["--set", "cluster_bytes_min=0"]);
         let mut server = Process::start(command);

@@ -176,16 +176,16 @@ mod tests {
     #[test]
     fn every_statement_of_the_manual_has_help() {
         let manual = include_str!("../../../docs/sql.md");
-        let (mut in_sql, mut in_list) = (false, false);
+        let (mut in_sql, mut in_text, mut in_list) = (false, false, false);
         let mut previous_ended = true;
         let mut n_checked = 0;
         for line in manual.lines() {
             if line.starts_with("```") {
-                in_sql = line == "```sql";
+                (in_sql, in_text) = (line == "```sql", line == "```text");
                 continue;
             }
             in_list = if line.starts_with('#') { line == "## Statements about results" } else { in_list };
-            let begins = (in_sql && previous_ended) || (in_list && line.starts_with("    "));
+            let begins = (in_sql && previous_ended) || (in_list && in_text);
             previous_ended = line.split("--").next().is_some_and(|code| code.trim().ends_with(';')) || !in_sql;
             if !begins || line.trim().is_empty() {
                 continue;

@@ -14,20 +14,22 @@ pub(super) fn rewrite(statement: &mut Statement) {
     match statement {
         Statement::DataFusion(statement)
         | Statement::ExplainReuse(statement)
+        | Statement::ExplainStages(statement)
         | Statement::ExplainProvenance(Subject::Statement(statement))
         | Statement::Verify(Subject::Statement(statement))
         | Statement::Pin(PinTarget::Query { statement, .. })
-        | Statement::Unpin(PinTarget::Query { statement, .. }) => datafusion(statement),
+        | Statement::Unpin(PinTarget::Query { statement, .. }) => rewrite_query(statement),
         Statement::CreateView(create) => queries(&mut create.query),
         Statement::CreateDerived(create) => queries(&mut create.query),
         _ => {}
     }
 }
 
-fn datafusion(statement: &mut DFStatement) {
+/// The same for the text of a view, which is read when the view is.
+pub fn rewrite_query(statement: &mut DFStatement) {
     match statement {
         DFStatement::Statement(statement) => queries(statement.as_mut()),
-        DFStatement::Explain(explain) => datafusion(&mut explain.statement),
+        DFStatement::Explain(explain) => rewrite_query(&mut explain.statement),
         DFStatement::CopyTo(copy) => match &mut copy.source {
             CopyToSource::Query(query) => queries(query.as_mut()),
             CopyToSource::Relation(_) => {}

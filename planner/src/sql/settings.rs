@@ -9,7 +9,7 @@
 //! ```
 
 use datafusion::sql::parser::{ResetStatement, Statement as DFStatement};
-use sqlparser::ast::{self, Expr, Ident, ObjectName, Set, UnaryOperator, Value};
+use sqlparser::ast::{self, DateTimeField, Expr, Ident, Interval, ObjectName, Set, UnaryOperator, Value};
 
 const TIME_ZONE: &str = "timezone";
 
@@ -67,7 +67,8 @@ fn zone(value: &Expr) -> Option<String> {
             },
             _ => None,
         },
-        Expr::Interval(interval) => match interval.value.as_ref() {
+        // `INTERVAL '5' MINUTE` is no zone that anybody means.
+        Expr::Interval(interval) if is_of_hours(interval) => match interval.value.as_ref() {
             Expr::Value(value) => match &value.value {
                 Value::SingleQuotedString(text) => hours_and_minutes(text),
                 _ => None,
@@ -76,6 +77,14 @@ fn zone(value: &Expr) -> Option<String> {
         },
         _ => None,
     }
+}
+
+/// Whether an interval is told in hours, or in hours and minutes.
+fn is_of_hours(interval: &Interval) -> bool {
+    matches!(
+        (&interval.leading_field, &interval.last_field),
+        (None, None) | (Some(DateTimeField::Hour), None | Some(DateTimeField::Minute))
+    )
 }
 
 /// Hours east of Greenwich, `5.5` for half past five.
@@ -93,7 +102,8 @@ fn hours_and_minutes(text: &str) -> Option<String> {
         None => ('+', text.strip_prefix('+').unwrap_or(text)),
     };
     let (hours, minutes) = digits.split_once(':').unwrap_or((digits, "0"));
-    Some(format!("{sign}{:02}:{:02}", hours.parse::<u8>().ok()?, minutes.parse::<u8>().ok()?))
+    let (hours, minutes) = (hours.parse::<u8>().ok()?, minutes.parse::<u8>().ok()?);
+    (hours < 24 && minutes < 60).then(|| format!("{sign}{hours:02}:{minutes:02}"))
 }
 
 #[cfg(test)]
@@ -124,6 +134,11 @@ mod tests {
             ("SET nectarine.reuse = 'default'", "SET nectarine.reuse = 'default'"),
         ] {
             assert_eq!(read(sql), expected, "{sql}");
+        }
+        for sql in
+            ["SET TIME ZONE INTERVAL '5' MINUTE", "SET TIME ZONE INTERVAL '1' DAY", "SET TIME ZONE INTERVAL '90' HOUR"]
+        {
+            assert!(read(sql).contains("INTERVAL"), "{sql}: left to be refused");
         }
         assert!(read("SET LOCAL TIME ZONE 'UTC'").contains("LOCAL"), "of a transaction, which is left to be refused");
     }

@@ -113,10 +113,10 @@ fn what_may_not_travel_stays() {
     assert!(told.contains("auto, local, cluster"), "{told}");
 }
 
-/// Another machine may have another file of the same name: what is on this one's disk travels only if somebody says that all see it.
+/// Elsewhere another file may have the same name: what is on this machine's disk travels only if somebody says that all see it.
 #[test]
 fn local_files_stay_where_others_may_have_others() {
-    let fleet = Fleet::beyond(1, 2);
+    let fleet = Fleet::with_other_disks(1, 2);
     tables(&fleet);
     let sql = "SELECT g, count(*) FROM t GROUP BY g ORDER BY g";
     let ran = fleet.run(&format!("SET nectarine.execution = 'cluster'; SET nectarine.reuse = 'off'; {sql}"));

@@ -17,6 +17,7 @@ async fn distinct_on_with_a_key_twice() {
         assert_eq!(db.ok(&sql).await, "1|10\n2|5\n10|1", "{sql}");
     }
     assert_eq!(db.ok("SELECT DISTINCT ON (k) k, v FROM u ORDER BY k, v DESC, v").await, "1|20\n2|5\n10|1");
+    assert_eq!(db.ok("SELECT DISTINCT ON (k, k) k, v FROM u ORDER BY k, k, v").await, "1|10\n2|5\n10|1");
     let inside = "SELECT count(*) FROM (SELECT DISTINCT ON (k) k, v FROM u ORDER BY k, v, k) q";
     assert_eq!(db.ok(inside).await, "3");
 }
@@ -52,6 +53,12 @@ async fn sorted_by_what_is_cast() {
         -> 10|1
         SELECT CAST(u.k AS TEXT) FROM u ORDER BY u.k DESC LIMIT 1;
         -> 10
+        CREATE VIEW twice AS SELECT k, k::TEXT FROM u ORDER BY k;
+        SELECT * FROM twice LIMIT 1;
+        -> 1|1
+        CREATE DERIVED TABLE kept AS SELECT k, k::TEXT FROM u;
+        SELECT count(*) FROM kept;
+        -> 4
         SELECT CAST(started_at AS TEXT) IS NULL FROM system.queries ORDER BY started_at LIMIT 1;
         -> false
         "#,
