@@ -1,11 +1,9 @@
 //! What this ran on, and what this process has used of it. Linux tells; elsewhere some answers are missing.
 
+use std::mem::MaybeUninit;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use arrow::temporal_conversions::date32_to_datetime;
-
-/// Clock ticks of `/proc` per second; the same on all Linux machines of our time.
-const TICKS_PER_SECOND: u64 = 100;
 
 const SECONDS_PER_DAY: u64 = 86_400;
 
@@ -23,13 +21,15 @@ pub(crate) fn resident_bytes() -> Option<u64> {
     kilobytes_in("/proc/self/status", "VmRSS:")
 }
 
-/// Processor time of all threads of this process so far, in steps of 10 ms.
+/// Processor time of all threads of this process so far.
 pub(crate) fn cpu_time() -> Option<Duration> {
-    let text = std::fs::read_to_string("/proc/self/stat").ok()?;
-    // The name of the program, in parentheses, may hold anything; what follows it is numbers.
-    let (_, numbers) = text.rsplit_once(')')?;
-    let ticks = |position: usize| numbers.split_whitespace().nth(position)?.parse::<u64>().ok();
-    Some(Duration::from_millis((ticks(11)? + ticks(12)?) * 1000 / TICKS_PER_SECOND))
+    let mut time = MaybeUninit::<libc::timespec>::uninit();
+    // SAFETY: the call only writes to where it is told, and what it wrote is read only if it says that it did.
+    let time = unsafe {
+        let told = libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, time.as_mut_ptr());
+        (told == 0).then(|| time.assume_init())?
+    };
+    Some(Duration::new(time.tv_sec.try_into().ok()?, time.tv_nsec.try_into().ok()?))
 }
 
 pub(crate) fn processor() -> String {

@@ -25,10 +25,10 @@ use nectarine_planner::{
 };
 
 use crate::access::Who;
-use crate::bounded_functions::bound_functions;
 use crate::catalog_view::CatalogCache;
 use crate::home::Home;
 use crate::memory::SharedMemory;
+use crate::mended_functions::mend_functions;
 use crate::only_views::OnlyViews;
 use crate::query_log::QueryLog;
 use crate::report::{ActiveRuns, Reports};
@@ -224,7 +224,7 @@ impl EngineBuilder {
             builder = extend(builder);
         }
         let mut template = builder.build();
-        bound_functions(&mut template)?;
+        mend_functions(&mut template)?;
         template.register_file_format(Arc::new(CsvFilesFactory::default()), true)?;
 
         let tracker = ExtentTracker::new(Arc::clone(&store), object_stores.clone(), Arc::new(SystemClock));

@@ -10,7 +10,6 @@
 
 mod access;
 mod answer;
-mod bounded_functions;
 mod broken_view;
 mod caretaker;
 mod catalog_view;
@@ -38,6 +37,7 @@ mod home;
 mod machine;
 mod managed;
 mod memory;
+mod mended_functions;
 mod metrics;
 mod monitor;
 mod named;

@@ -82,11 +82,11 @@ pub(crate) use self::salt::Salts;
 pub(crate) use self::statement::{Planned, StatementReuse};
 use self::trouble::Trouble;
 
-use crate::bounded_functions::bounded_functions;
 use crate::caretaker::Caretaker;
 use crate::collector::Collector;
 use crate::eviction::{Budget, Evictor, Ledger, Readers, Why};
 use crate::home::Home;
+use crate::mended_functions::mended_functions;
 use crate::settings::{NectarineOptions, parse_size};
 use crate::{EngineError, ErrorKind, Result, machine};
 
@@ -162,7 +162,7 @@ impl Reuse {
             clock,
             trouble: Trouble::default(),
             store: derived,
-            built_ins: Arc::new(BuiltIns::default().with_exact(exact_aggregates()).with_bounded(bounded_functions())),
+            built_ins: Arc::new(BuiltIns::default().with_exact(exact_aggregates()).with_mended(mended_functions())),
             in_flight: InFlight::default(),
             fast_path: FastPath::default(),
             background: Background::default(),

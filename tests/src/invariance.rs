@@ -5,6 +5,7 @@
 //!   answer     rows that can be compared: as multisets, floats within their last bits, and in the order asked for
 //!   mode       the ways in which one statement is run
 //!   damage     what can happen to the files of a cache
+//!   stock      stock DataFusion, and which of its rules is at fault where it differs
 //!   harness    runs a statement in all modes over one cache that is never reset
 //!   changes    how tables change between statements
 //!   tables     the tables that generated statements read, here and in stock DataFusion, and how they grow
@@ -23,6 +24,7 @@ mod harness;
 mod mode;
 mod random;
 mod sketch;
+mod stock;
 mod tables;
 
 pub use answer::{Rows, order_of};

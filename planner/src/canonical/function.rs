@@ -23,7 +23,7 @@ const NAME_DEPENDENT: [&str; 3] = ["arrow_field", "arrow_metadata", "with_metada
 pub struct BuiltIns {
     scalar: HashMap<String, Arc<ScalarUDF>>,
     /// Those of ours that give the same, or an error.
-    bounded: HashMap<String, Arc<ScalarUDF>>,
+    mended: HashMap<String, Arc<ScalarUDF>>,
     aggregate: HashMap<String, Arc<AggregateUDF>>,
     /// Aggregates of ours that go by the names of others.
     exact: HashMap<String, Arc<AggregateUDF>>,
@@ -37,7 +37,7 @@ impl Default for BuiltIns {
         let window = SessionStateDefaults::default_window_functions();
         Self {
             scalar: scalar.into_iter().map(|function| (function.name().to_string(), function)).collect(),
-            bounded: HashMap::new(),
+            mended: HashMap::new(),
             aggregate: aggregate.into_iter().map(|function| (function.name().to_string(), function)).collect(),
             exact: HashMap::new(),
             window: window.into_iter().map(|function| (function.name().to_string(), function)).collect(),
@@ -54,10 +54,11 @@ impl BuiltIns {
         self
     }
 
-    /// The same with scalar functions that stand in the place of those of the same name, and give what those give or fail.
+    /// The same with scalar functions that stand in the place of those of the same name, and give what those give, should have
+    /// given where they fail, or fail.
     #[must_use]
-    pub fn with_bounded(mut self, functions: impl IntoIterator<Item = Arc<ScalarUDF>>) -> Self {
-        self.bounded.extend(functions.into_iter().map(|function| (function.name().to_string(), function)));
+    pub fn with_mended(mut self, functions: impl IntoIterator<Item = Arc<ScalarUDF>>) -> Self {
+        self.mended.extend(functions.into_iter().map(|function| (function.name().to_string(), function)));
         self
     }
 
@@ -73,9 +74,11 @@ impl BuiltIns {
         let name = function.name();
         check_volatility(name, function.signature().volatility)?;
         let Some(known) = self.scalar.get(name) else { return Err(Uncacheable::Function(name.to_string())) };
-        let is_known = known.as_ref() == function
-            || self.bounded.get(name).is_some_and(|bounded| bounded.as_ref() == function)
-            || known.inner().with_updated_config(config).is_some_and(|updated| &updated == function);
+        let is_one = |known: &Arc<ScalarUDF>| {
+            known.as_ref() == function
+                || known.inner().with_updated_config(config).is_some_and(|updated| &updated == function)
+        };
+        let is_known = is_one(known) || self.mended.get(name).is_some_and(is_one);
         if !is_known {
             return Err(Uncacheable::Function(name.to_string()));
         }

@@ -10,7 +10,7 @@ use nectarine_engine::{Engine, EngineError, ErrorKind, Receipt, Reused, Session,
 use tempfile::TempDir;
 
 use super::mode::Place;
-use super::{Mode, Random, Rows, damage, order_of};
+use super::{Mode, Random, Rows, damage, order_of, stock};
 
 /// Memory of the engine that has hardly any.
 const SMALL_MEMORY: &str = "24MB";
@@ -247,24 +247,27 @@ impl Harness {
         determined: &mut bool,
     ) {
         let Ok(expected) = reference else { return };
-        let answered = async {
-            let frame = stock.sql(sql).await.map_err(|error| error.to_string())?;
-            let schema = Arc::clone(frame.schema().inner());
-            let batches = frame.collect().await.map_err(|error| error.to_string())?;
-            let schema = batches.first().map_or(schema, |batch| batch.schema());
-            Rows::new(schema, &batches)
-        };
-        match answered.await {
+        match stock::answer(stock, sql).await {
             // What stock DataFusion can not plan or run is its own affair.
             Err(_) => self.count("statements that only stock DataFusion fails"),
             Ok(found) if found.same_rows(expected) => self.count("runs of stock DataFusion"),
             Ok(found) => {
                 *determined = !self.is_undetermined(sql, reference).await;
-                if *determined {
-                    self.differs(sql, "stock DataFusion", "other rows", reference, &Ok(found));
+                if !*determined {
+                    return;
+                }
+                match stock::rule_at_fault(stock, sql, expected).await {
+                    Some(rule) => self.at_fault(sql, &rule),
+                    None => self.differs(sql, "stock DataFusion", "other rows", reference, &Ok(found)),
                 }
             }
         }
+    }
+
+    #[expect(clippy::print_stdout, reason = "each of these wants a look")]
+    fn at_fault(&mut self, sql: &str, rule: &str) {
+        println!("STOCK (NECTARINE_SEED={}) gives these rows only without {rule}:\n{sql};\n", self.seed);
+        self.count(&format!("statements that stock DataFusion answers wrongly: {rule}"));
     }
 
     /// Does to the cache what the mode is about.

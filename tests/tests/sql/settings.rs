@@ -72,6 +72,38 @@ async fn time_zones_as_postgresql_has_them() {
     assert!(error.contains("not implemented"), "{error}");
 }
 
+/// Text is read in the zone of the session, whether it is a constant or a column, and the zone is part of what it means.
+#[tokio::test]
+async fn times_are_read_from_text_in_the_zone() {
+    let given = Db::with(&[("datafusion.execution.time_zone", "Europe/Berlin")]).await;
+    let db = Db::new().await;
+    for db in [&given, &db] {
+        db.ok("CREATE TABLE written (t TEXT)").await;
+        db.ok("INSERT INTO written VALUES ('2024-07-01 12:00:00'), (NULL)").await;
+    }
+    let functions =
+        ["to_timestamp", "to_timestamp_seconds", "to_timestamp_millis", "to_timestamp_micros", "to_timestamp_nanos"];
+    for function in functions {
+        let column = format!("SELECT CAST({function}(t) AS BIGINT) FROM written ORDER BY t NULLS LAST");
+        let constant = format!("SELECT CAST({function}('2024-07-01 12:00:00') AS BIGINT)");
+        let formatted =
+            format!("SELECT CAST({function}(t, '%Y-%m-%d %H:%M:%S') AS BIGINT) FROM written WHERE t IS NOT NULL");
+        db.ok("SET TIME ZONE DEFAULT").await;
+        let utc = db.ok(&constant).await;
+        assert_eq!(db.ok(&column).await, format!("{utc}\nNULL"), "{function}");
+        db.ok("SET TIME ZONE 'Europe/Berlin'").await;
+        let berlin = db.ok(&constant).await;
+        let (a, b): (i64, i64) = (utc.parse().expect("a number"), berlin.parse().expect("a number"));
+        // Two hours earlier, in seconds up to nanoseconds.
+        assert!([1, 1_000, 1_000_000, 1_000_000_000].contains(&((a - b) / 7_200)), "{function}: {utc} {berlin}");
+        for _ in 0..2 {
+            assert_eq!(db.ok(&column).await, format!("{berlin}\nNULL"), "{function}");
+            assert_eq!(db.ok(&formatted).await, berlin, "{function}");
+        }
+        assert_eq!(given.ok(&column).await, format!("{berlin}\nNULL"), "{function}");
+    }
+}
+
 /// Each layer wins over those before it.
 #[test]
 fn layers() {

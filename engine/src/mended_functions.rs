@@ -1,17 +1,20 @@
-//! [`bounded_functions`]: functions that make much out of little, with a bound on how much.
+//! [`mended_functions`]: functions of DataFusion with a fault that is mended where they are called.
 //!
-//! `repeat('x', 2000000000)` is two gigabytes in a line of text. Values of functions are nobody's reservation: no bound on memory
-//! knows of them, and those of constants are computed while planning. So they are weighed before they are made.
+//! ```text
+//!   weighed   make much out of little, with a bound on how much
+//!   zoned     say that their times are of a zone, and forget it
+//! ```
 //!
-//! Keeps true   a call gives what the function of that name gives, or an error that says how large its value would be.
-//! Cost         two lengths per row; nothing else for what stays small.
+//! Keeps true   a call gives what the function of that name gives or should have given, or an error that says why not.
 
 mod growth;
+mod weighed;
+mod zoned;
 
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, FieldRef};
-use datafusion::common::{Result, exec_err};
+use datafusion::common::Result;
 use datafusion::config::ConfigOptions;
 use datafusion::execution::FunctionRegistry;
 use datafusion::execution::SessionStateDefaults;
@@ -26,81 +29,57 @@ use datafusion::logical_expr::{
 };
 
 use self::growth::Growth;
-use crate::engine::options;
-use crate::machine;
-use crate::settings::{parse_size, query_memory};
-
-/// The most that one value may have.
-const VALUE_BYTES_MAX: u64 = 256 << 20;
-
-/// The most that the values of one batch may have together, if memory is not less.
-const BATCH_BYTES_MAX: u64 = 1 << 30;
-
-/// What is smaller is not weighed against settings.
-const SMALL_BYTES: u128 = 16 << 20;
+use self::weighed::Weighed;
 
 /// Puts them in the places of DataFusion's own; functions of whoever embeds the engine stay.
-pub(crate) fn bound_functions(state: &mut SessionState) -> Result<()> {
-    for function in bounded_functions() {
+pub(crate) fn mend_functions(state: &mut SessionState) -> Result<()> {
+    let config = Arc::clone(state.config_options());
+    for function in mended_functions() {
+        // Those that the state has know of its settings already.
+        let function = function.inner().with_updated_config(&config).map_or(function, Arc::new);
         let known = state.scalar_functions().get(function.name());
-        let is_own = function.inner().downcast_ref::<BoundedFunction>().zip(known);
-        if is_own.is_some_and(|(bounded, known)| bounded.function == *known) {
+        let is_own = function.inner().downcast_ref::<MendedFunction>().zip(known);
+        if is_own.is_some_and(|(mended, known)| mended.function == *known) {
             state.register_udf(function)?;
         }
     }
     Ok(())
 }
 
-/// Those functions of DataFusion that make much out of little.
-pub(crate) fn bounded_functions() -> Vec<Arc<ScalarUDF>> {
+/// Those functions of DataFusion, mended.
+pub(crate) fn mended_functions() -> Vec<Arc<ScalarUDF>> {
     let known = SessionStateDefaults::default_scalar_functions();
-    let bounded = |function: Arc<ScalarUDF>| {
-        let growth = Growth::of(function.name())?;
-        Some(Arc::new(ScalarUDF::from(BoundedFunction { function, growth })))
+    let mended = |function: Arc<ScalarUDF>| {
+        let mend = Mend::of(function.name())?;
+        Some(Arc::new(ScalarUDF::from(MendedFunction { function, mend })))
     };
-    known.into_iter().filter_map(bounded).collect()
+    known.into_iter().filter_map(mended).collect()
 }
 
-/// A function whose values are weighed before they are made.
+/// What is mended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Mend {
+    Size(Weighed),
+    Zone,
+}
+
+impl Mend {
+    fn of(name: &str) -> Option<Self> {
+        match zoned::NAMES.contains(&name) {
+            true => Some(Self::Zone),
+            false => Growth::of(name).map(|growth| Self::Size(Weighed(growth))),
+        }
+    }
+}
+
+/// A function, and what is mended about it.
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct BoundedFunction {
+struct MendedFunction {
     function: Arc<ScalarUDF>,
-    growth: Growth,
+    mend: Mend,
 }
 
-impl BoundedFunction {
-    fn check(&self, args: &ScalarFunctionArgs) -> Result<()> {
-        let (largest, total) = self.growth.weigh(&args.args, args.number_rows)?;
-        if total <= SMALL_BYTES {
-            return Ok(());
-        }
-        let memory = memory_bytes(&args.config_options);
-        let (value_max, batch_max) = (VALUE_BYTES_MAX.min(memory / 4), BATCH_BYTES_MAX.min(memory));
-        let name = self.function.name();
-        if largest > u128::from(value_max) {
-            return exec_err!("{name}() would make a value of {largest} bytes, and {value_max} are allowed");
-        }
-        if total > u128::from(batch_max) {
-            return exec_err!(
-                "{name}() would make {total} bytes for {} rows, and {batch_max} are allowed: a smaller \
-                 datafusion.execution.batch_size makes it fewer rows at a time",
-                args.number_rows
-            );
-        }
-        Ok(())
-    }
-}
-
-/// What a statement may use.
-fn memory_bytes(config: &ConfigOptions) -> u64 {
-    let ours = options(config);
-    match query_memory(&ours) {
-        Ok(Some(bytes)) => bytes as u64,
-        _ => parse_size("nectarine.memory_limit", &ours.memory_limit, machine::memory_bytes()).unwrap_or(u64::MAX),
-    }
-}
-
-impl ScalarUDFImpl for BoundedFunction {
+impl ScalarUDFImpl for MendedFunction {
     fn name(&self) -> &str {
         self.function.name()
     }
@@ -130,8 +109,21 @@ impl ScalarUDFImpl for BoundedFunction {
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        self.check(&args)?;
-        self.function.inner().invoke_with_args(args)
+        match self.mend {
+            Mend::Size(weighed) => {
+                weighed.check(self.name(), &args)?;
+                self.function.inner().invoke_with_args(args)
+            }
+            Mend::Zone => {
+                let announced = args.return_field.data_type().clone();
+                zoned::with_zone(self.function.inner().invoke_with_args(args)?, &announced)
+            }
+        }
+    }
+
+    fn with_updated_config(&self, config: &ConfigOptions) -> Option<ScalarUDF> {
+        let function = Arc::new(self.function.inner().with_updated_config(config)?);
+        Some(ScalarUDF::from(Self { function, mend: self.mend }))
     }
 
     fn simplify(&self, args: Vec<Expr>, context: &SimplifyContext) -> Result<ExprSimplifyResult> {

@@ -85,7 +85,7 @@ impl Growth {
                 let by = lengths(by)?;
                 let count = |row: usize| texts.at(row) / parts.at(row).max(1) + 1;
                 let most = (0..n_rows).map(|row| count(row).saturating_mul(by.at(row))).max().unwrap_or(0);
-                if most <= super::SMALL_BYTES as i128 {
+                if most <= super::weighed::SMALL_BYTES as i128 {
                     return Ok((0, 0));
                 }
                 // Only what might be large is looked through.

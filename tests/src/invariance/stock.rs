@@ -1,0 +1,55 @@
+//! Stock DataFusion as a reference, and what to make of it where it contradicts itself.
+//!
+//! An optimizer rule must not change rows. So where stock DataFusion answers otherwise than Nectarine, it is asked again with each of
+//! its rules left out in turn: if it then gives Nectarine's rows, its own answers differ and the rule is at fault. If it never does,
+//! nobody but Nectarine has these rows, and the difference counts.
+
+use std::sync::Arc;
+
+use datafusion::execution::session_state::SessionStateBuilder;
+use datafusion::prelude::SessionContext;
+
+use super::Rows;
+
+/// What stock DataFusion answers.
+pub(super) async fn answer(stock: &SessionContext, sql: &str) -> Result<Rows, String> {
+    let frame = stock.sql(sql).await.map_err(|error| error.to_string())?;
+    let schema = Arc::clone(frame.schema().inner());
+    let batches = frame.collect().await.map_err(|error| error.to_string())?;
+    let schema = batches.first().map_or(schema, |batch| batch.schema());
+    Rows::new(schema, &batches)
+}
+
+/// The rule without which stock DataFusion gives these rows.
+pub(super) async fn rule_at_fault(stock: &SessionContext, sql: &str, expected: &Rows) -> Option<String> {
+    for (name, context) in without_each_rule(stock) {
+        let sql = sql.to_owned();
+        let answered = tokio::spawn(async move { answer(&context, &sql).await }).await;
+        // A statement that needs the rule fails or panics without it, and says nothing.
+        if let Ok(Ok(found)) = answered
+            && found.same_rows(expected)
+        {
+            return Some(name);
+        }
+    }
+    None
+}
+
+/// Contexts over the same tables, each without one rule.
+fn without_each_rule(stock: &SessionContext) -> Vec<(String, SessionContext)> {
+    let state = stock.state();
+    let mut contexts = vec![];
+    for left_out in 0..state.optimizers().len() {
+        let mut rules = state.optimizers().to_vec();
+        let name = rules.remove(left_out).name().to_owned();
+        let builder = SessionStateBuilder::new_from_existing(stock.state()).with_optimizer_rules(rules);
+        contexts.push((name, SessionContext::new_with_state(builder.build())));
+    }
+    for left_out in 0..state.physical_optimizers().len() {
+        let mut rules = state.physical_optimizers().to_vec();
+        let name = rules.remove(left_out).name().to_owned();
+        let builder = SessionStateBuilder::new_from_existing(stock.state()).with_physical_optimizer_rules(rules);
+        contexts.push((name, SessionContext::new_with_state(builder.build())));
+    }
+    contexts
+}
