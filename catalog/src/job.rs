@@ -205,6 +205,15 @@ pub struct JobChanged {
     pub replaced: Option<TableDef>,
 }
 
+/// How many jobs may be open.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct JobBounds {
+    /// Of everybody.
+    pub all: usize,
+    /// Of the same owner.
+    pub of_owner: usize,
+}
+
 /// Which jobs to read.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct JobQuery {

@@ -57,7 +57,7 @@ pub use fail_point::fail_point;
 pub use fingerprint::{Fingerprint, FingerprintBuilder};
 pub use identity::{Clock, FileIdentity, RACY_NS, SystemClock, content_fingerprint};
 pub use ids::{JobId, QueryId, ReportId, TableId};
-pub use job::{Job, JobChanged, JobEffect, JobPoint, JobQuery, JobResult, JobSpec, JobState};
+pub use job::{Job, JobBounds, JobChanged, JobEffect, JobPoint, JobQuery, JobResult, JobSpec, JobState};
 pub use listing::{ListedFile, infer_partition_columns, list, list_partitioned};
 pub use location::{Compression, FileKind, Location, looks_like_location, object_path};
 pub use named::{

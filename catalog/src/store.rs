@@ -28,9 +28,9 @@ use crate::cache::{
     UseCount,
 };
 use crate::{
-    Access, AccessChange, CatalogError, DerivedSources, Extent, Fingerprint, Function, Job, JobChanged, JobEffect,
-    JobId, JobPoint, JobQuery, QueryId, Report, ReportId, ReportRun, Result, RunPlan, RunQuery, RunState, TableDef,
-    TableId, TableName,
+    Access, AccessChange, CatalogError, DerivedSources, Extent, Fingerprint, Function, Job, JobBounds, JobChanged,
+    JobEffect, JobId, JobPoint, JobQuery, QueryId, Report, ReportId, ReportRun, Result, RunPlan, RunQuery, RunState,
+    TableDef, TableId, TableName,
 };
 
 /// Durable metadata of one home.
@@ -265,9 +265,9 @@ pub trait MetadataStore: fmt::Debug + Send + Sync {
         append: Option<(TableId, &[Extent])>,
     ) -> Result<bool>;
 
-    /// Writes down a job that waits; false, and nothing happened, if so many are open already. Jobs alone do not change the
-    /// catalog's version.
-    async fn submit_job(&self, job: &Job, open_max: usize) -> Result<bool>;
+    /// Writes down a job that waits; false, and nothing happened, if so many are open already, of everybody or of its owner. Jobs
+    /// alone do not change the catalog's version.
+    async fn submit_job(&self, job: &Job, open_max: JobBounds) -> Result<bool>;
     /// Jobs, those that were accepted first first.
     async fn jobs(&self, wanted: &JobQuery) -> Result<Vec<Job>>;
     /// Writes down how far a job is, if it is still at that point; with what its statement does to tables, in the same

@@ -715,7 +715,7 @@ async fn a_closed_store_refuses_everything(store: &dyn MetadataStore) {
         store.change_report(&reports::report("a"));
         store.drop_report(ReportId::new());
         store.report_runs(&RunQuery::default());
-        store.submit_job(&jobs::job(1), 1);
+        store.submit_job(&jobs::job(1), jobs::bounds(1, 1));
         store.jobs(&JobQuery::default());
         store.change_job(jobs::job(1).at(), &jobs::job(1), None);
         store.keep_job(JobId::new(), 1, 1);

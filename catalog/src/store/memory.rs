@@ -27,9 +27,9 @@ use crate::cache::{
     ProgramRecord, ProgramRun, Publication, RelativeRecord, SpaceOutcome, SpaceRequest, StoredProgram, UseCount,
 };
 use crate::{
-    Access, AccessChange, CatalogError, DerivedSources, Extent, Fingerprint, Function, Grant, Job, JobChanged,
-    JobEffect, JobId, JobPoint, JobQuery, QueryId, Report, ReportId, ReportRun, Result, RunPlan, RunQuery, RunState,
-    Securable, TableDef, TableId, TableName, named, plain_location,
+    Access, AccessChange, CatalogError, DerivedSources, Extent, Fingerprint, Function, Grant, Job, JobBounds,
+    JobChanged, JobEffect, JobId, JobPoint, JobQuery, QueryId, Report, ReportId, ReportRun, Result, RunPlan, RunQuery,
+    RunState, Securable, TableDef, TableId, TableName, named, plain_location,
 };
 
 /// Metadata that lives as long as this value.
@@ -595,7 +595,7 @@ impl MetadataStore for MemoryStore {
         Ok(true)
     }
 
-    async fn submit_job(&self, job: &Job, open_max: usize) -> Result<bool> {
+    async fn submit_job(&self, job: &Job, open_max: JobBounds) -> Result<bool> {
         Ok(self.state("write down a job")?.jobs.submit(job, open_max))
     }
 

@@ -51,8 +51,9 @@ use crate::cache::{
     ProgramRecord, ProgramRun, Publication, RelativeRecord, SpaceOutcome, SpaceRequest, StoredProgram, UseCount,
 };
 use crate::{
-    Access, AccessChange, DerivedSources, Extent, Fingerprint, Function, Job, JobChanged, JobEffect, JobId, JobPoint,
-    JobQuery, QueryId, Report, ReportId, ReportRun, Result, RunPlan, RunQuery, RunState, TableDef, TableId, TableName,
+    Access, AccessChange, DerivedSources, Extent, Fingerprint, Function, Job, JobBounds, JobChanged, JobEffect, JobId,
+    JobPoint, JobQuery, QueryId, Report, ReportId, ReportRun, Result, RunPlan, RunQuery, RunState, TableDef, TableId,
+    TableName,
 };
 
 /// How long to wait for another process's transaction; theirs take milliseconds.
@@ -468,7 +469,7 @@ impl MetadataStore for SqliteStore {
         self.tell("write down a run of a report", outcome)
     }
 
-    async fn submit_job(&self, job: &Job, open_max: usize) -> Result<bool> {
+    async fn submit_job(&self, job: &Job, open_max: JobBounds) -> Result<bool> {
         let outcome = jobs::submit(&mut *self.writer.lock().await, job, open_max).await;
         self.tell("write down a job", outcome)
     }

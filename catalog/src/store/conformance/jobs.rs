@@ -1,7 +1,9 @@
 //! What every metadata store does with jobs.
 
 use super::{MemoryStore, MetadataStore, SqliteStore, add, extent, table};
-use crate::{CatalogError, Job, JobEffect, JobId, JobPoint, JobQuery, JobResult, JobSpec, JobState, TableDef, TableId};
+use crate::{
+    CatalogError, Job, JobBounds, JobEffect, JobId, JobPoint, JobQuery, JobResult, JobSpec, JobState, TableDef, TableId,
+};
 
 /// The error must be of a variant, whatever its fields say.
 macro_rules! assert_fails {
@@ -33,9 +35,13 @@ pub(super) fn job(submitted_at: i64) -> Job {
     Job::waiting(JobId::new(), spec, Some("bob".to_owned()), submitted_at)
 }
 
+pub(super) fn bounds(all: usize, of_owner: usize) -> JobBounds {
+    JobBounds { all, of_owner }
+}
+
 async fn submitted(store: &dyn MetadataStore, at: i64) -> Job {
     let job = job(at);
-    assert!(store.submit_job(&job, 100).await.expect("an answer"));
+    assert!(store.submit_job(&job, bounds(100, 100)).await.expect("an answer"));
     job
 }
 
@@ -104,10 +110,18 @@ async fn jobs_come_back_as_they_were(store: &dyn MetadataStore) {
 
 async fn only_so_many_jobs_are_open(store: &dyn MetadataStore) {
     let a = submitted(store, 1).await;
-    assert!(!store.submit_job(&job(2), 1).await.expect("an answer"));
+    assert!(!store.submit_job(&job(2), bounds(1, 9)).await.expect("an answer"));
+    assert!(!store.submit_job(&job(2), bounds(9, 1)).await.expect("an answer"));
     assert_eq!(all(store).await.len(), 1);
+    // What others have does not count as one's own.
+    for owner in [Some("eve".to_owned()), None] {
+        let other = Job { owner, ..job(3) };
+        assert!(store.submit_job(&other, bounds(9, 1)).await.expect("an answer"));
+        let second = Job { id: JobId::new(), ..other };
+        assert!(!store.submit_job(&second, bounds(9, 1)).await.expect("an answer"));
+    }
     assert!(change(store, &a, &Job { state: JobState::Cancelled, ..a.clone() }).await);
-    assert!(store.submit_job(&job(2), 1).await.expect("an answer"));
+    assert!(store.submit_job(&job(2), bounds(3, 1)).await.expect("an answer"));
 }
 
 async fn a_job_changes_only_from_where_it_is(store: &dyn MetadataStore) {

@@ -2,14 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use crate::{Job, JobId, JobPoint, JobQuery, JobState};
+use crate::{Job, JobBounds, JobId, JobPoint, JobQuery, JobState};
 
 #[derive(Debug, Default)]
 pub(super) struct Jobs(BTreeMap<JobId, Job>);
 
 impl Jobs {
-    pub(super) fn submit(&mut self, job: &Job, open_max: usize) -> bool {
-        let is_room = self.0.values().filter(|job| job.state.is_open()).count() < open_max;
+    pub(super) fn submit(&mut self, job: &Job, open_max: JobBounds) -> bool {
+        let open = || self.0.values().filter(|job| job.state.is_open());
+        let is_room = open().count() < open_max.all
+            && open().filter(|other| other.owner == job.owner).count() < open_max.of_owner;
         if is_room {
             self.0.insert(job.id, job.clone());
         }

@@ -10,7 +10,7 @@ use sqlx::{QueryBuilder, Row, Sqlite};
 use super::fault::Fault;
 use super::lane::Lane;
 use super::{extents, tables};
-use crate::{Job, JobChanged, JobEffect, JobId, JobPoint, JobQuery, JobState, fail_point};
+use crate::{Job, JobBounds, JobChanged, JobEffect, JobId, JobPoint, JobQuery, JobState, fail_point};
 
 /// The columns of a job, in the order of [`bind`] and [`read`].
 macro_rules! columns {
@@ -20,12 +20,15 @@ macro_rules! columns {
     };
 }
 
-pub(super) async fn submit(lane: &mut Lane, job: &Job, open_max: usize) -> Result<bool, Fault> {
+pub(super) async fn submit(lane: &mut Lane, job: &Job, open_max: JobBounds) -> Result<bool, Fault> {
     let mut durable = lane.durable().await?;
-    let open: i64 = sqlx::query_scalar("SELECT COUNT(*) FROM jobs WHERE state IN ('waiting', 'running')")
-        .fetch_one(&mut *durable)
-        .await?;
-    if usize::try_from(open).unwrap_or(usize::MAX) >= open_max {
+    let open = sqlx::query_as(
+        "SELECT COUNT(*), COALESCE(SUM(CASE WHEN owner = $1 OR (owner IS NULL AND $2) THEN 1 ELSE 0 END), 0) FROM jobs
+         WHERE state IN ('waiting', 'running')",
+    );
+    let (all, owned): (i64, i64) = open.bind(&job.owner).bind(job.owner.is_none()).fetch_one(&mut *durable).await?;
+    let reaches = |count: i64, bound: usize| usize::try_from(count).unwrap_or(usize::MAX) >= bound;
+    if reaches(all, open_max.all) || reaches(owned, open_max.of_owner) {
         durable.rollback().await?;
         return Ok(false);
     }
