@@ -70,7 +70,7 @@ async fn what_is_wrong_is_told_when_it_is_known() {
     let db = Db::new().await;
     for (sql, expected) in [
         ("SUBMIT JOB AS SELEC 1", "in statement 1 of the job"),
-        ("SUBMIT JOB AS $$ SELECT 1; FROM WHERE $$", "in statement 2 of the job"),
+        ("SUBMIT JOB AS $$ SELECT 1; SELECT (( $$", "in statement 2 of the job"),
         ("SUBMIT JOB AS $$ $$", "no statement"),
         ("SUBMIT JOB AS DELETE FROM t", "append-only"),
         ("SUBMIT JOB AS SUBMIT JOB AS SELECT 1", "cannot submit jobs"),
