@@ -107,9 +107,8 @@ impl Jobs {
         attempt: i64,
         deadline: Option<i64>,
         limit_s: u64,
-        work: impl Future<Output = Result<(), Left>> + Unpin,
+        mut work: impl Future<Output = Result<(), Left>> + Unpin,
     ) -> Result<(), Left> {
-        let mut work = work;
         let mut renewed = Instant::now();
         loop {
             if deadline.is_some_and(|deadline| deadline <= now_micros()) {
@@ -146,7 +145,7 @@ impl Jobs {
 
     /// From the first statement that has not finished to the last. `job` is what is written down, at any time.
     async fn carry_out(&self, job: &mut Job) -> Result<(), Left> {
-        let session = self.session(job).await?;
+        let session = Box::pin(self.session(job)).await?;
         let n_statements = job.spec.statements.len();
         for at in 0..n_statements {
             let text = job.spec.statements[at].clone();
@@ -176,7 +175,7 @@ impl Jobs {
                 self.write(job, begun).await?;
             }
             fail_point("job_statement_begun");
-            self.step(&session, job, &text, at + 1 == n_statements).await?;
+            Box::pin(self.step(&session, job, &text, at + 1 == n_statements)).await?;
             fail_point("job_statement_done");
         }
         Ok(())
@@ -193,7 +192,8 @@ impl Jobs {
         };
         let step = Arc::new(Step::new(job.clone(), next.clone()));
         *session.inner.step.lock() = Some(Arc::clone(&step));
-        let ran = self.ran(session, job, text).await;
+        // The state machines of statements are too large for the stack of a caller.
+        let ran = Box::pin(self.ran(session, job, text)).await;
         *session.inner.step.lock() = None;
         fail_point("job_statement_ran");
         let result = match ran {
@@ -211,7 +211,7 @@ impl Jobs {
     /// Runs a statement to its end; keeps its rows if no query follows.
     async fn ran(&self, session: &Session, job: &Job, text: &str) -> Result<Option<JobResult>> {
         let answer = session.execute(text).await?;
-        match answer.kind() == &AnswerKind::Rows && !has_query_behind(session, job) {
+        match matches!(answer.kind(), AnswerKind::Rows) && !has_query_behind(session, job) {
             true => result::keep(&self.shared, job, answer).await.map(Some),
             false => drain(answer).await.map(|()| None),
         }
