@@ -56,6 +56,10 @@ identifier! {
     QueryId
 }
 identifier! {
+    /// A job that was left to the servers of a home, for as long as it is kept.
+    JobId
+}
+identifier! {
     /// A report for as long as it exists, through renames and changes.
     ReportId
 }

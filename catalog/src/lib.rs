@@ -14,6 +14,7 @@
 //!   tracker       the extents of an external table right now
 //!   access        users, roles, and what they may do
 //!   report        queries that run by the clock, and their runs
+//!   job           statements that somebody left to the servers, and how far they are
 //!   cache         the view cache: which results exist, of which program, over which extents
 //!   store         the metadata store: one trait, an SQLite home, an in-memory twin
 //!   fail_point    places where tests kill the process
@@ -29,6 +30,7 @@ mod fail_point;
 mod fingerprint;
 mod identity;
 mod ids;
+mod job;
 mod listing;
 mod location;
 mod named;
@@ -54,7 +56,8 @@ pub use extent::{ByteRange, Extent};
 pub use fail_point::fail_point;
 pub use fingerprint::{Fingerprint, FingerprintBuilder};
 pub use identity::{Clock, FileIdentity, RACY_NS, SystemClock, content_fingerprint};
-pub use ids::{QueryId, ReportId, TableId};
+pub use ids::{JobId, QueryId, ReportId, TableId};
+pub use job::{Job, JobBounds, JobChanged, JobEffect, JobPoint, JobQuery, JobResult, JobSpec, JobState};
 pub use listing::{ListedFile, infer_partition_columns, list, list_partitioned};
 pub use location::{Compression, FileKind, Location, looks_like_location, object_path};
 pub use named::{

@@ -28,8 +28,9 @@ use crate::cache::{
     UseCount,
 };
 use crate::{
-    Access, AccessChange, CatalogError, DerivedSources, Extent, Fingerprint, Function, QueryId, Report, ReportId,
-    ReportRun, Result, RunPlan, RunQuery, RunState, TableDef, TableId, TableName,
+    Access, AccessChange, CatalogError, DerivedSources, Extent, Fingerprint, Function, Job, JobBounds, JobChanged,
+    JobEffect, JobId, JobPoint, JobQuery, QueryId, Report, ReportId, ReportRun, Result, RunPlan, RunQuery, RunState,
+    TableDef, TableId, TableName,
 };
 
 /// Durable metadata of one home.
@@ -263,6 +264,20 @@ pub trait MetadataStore: fmt::Debug + Send + Sync {
         run: &ReportRun,
         append: Option<(TableId, &[Extent])>,
     ) -> Result<bool>;
+
+    /// Writes down a job that waits; false, and nothing happened, if so many are open already, of everybody or of its owner. Jobs
+    /// alone do not change the catalog's version.
+    async fn submit_job(&self, job: &Job, open_max: JobBounds) -> Result<bool>;
+    /// Jobs, those that were accepted first first.
+    async fn jobs(&self, wanted: &JobQuery) -> Result<Vec<Job>>;
+    /// Writes down how far a job is, if it is still at that point; with what its statement does to tables, in the same
+    /// transaction. `None`, and nothing happened, if somebody else changed it. Errors are those of
+    /// [`Self::append_extents`] and [`Self::create_table_from`]; nothing happened then either.
+    async fn change_job(&self, was: JobPoint, job: &Job, effect: Option<JobEffect<'_>>) -> Result<Option<JobChanged>>;
+    /// Renews the lease of a job that is running in that attempt; false if it is not.
+    async fn keep_job(&self, id: JobId, attempt: i64, lease_until: i64) -> Result<bool>;
+    /// Forgets a job that has ended; false if there is none.
+    async fn drop_job(&self, id: JobId) -> Result<bool>;
 
     /// Waits for everything committed to be safe and closes the store; later calls fail.
     async fn close(&self);

@@ -49,11 +49,11 @@ pub(crate) struct Args {
     file: Vec<PathBuf>,
 
     /// How rows are printed
-    #[arg(long, value_enum, default_value_t = Format::Table, value_name = "FORMAT")]
+    #[arg(long, value_enum, default_value_t = Format::Table, value_name = "FORMAT", global = true)]
     pub(crate) format: Format,
 
     /// Leave out column names
-    #[arg(long)]
+    #[arg(long, global = true)]
     pub(crate) no_header: bool,
 
     /// Go on after a statement that failed (the exit code is still 1)
@@ -87,6 +87,9 @@ pub(crate) enum Task {
     /// Look after reports: queries that `nectarine serve` runs by the clock
     #[command(subcommand)]
     Report(ReportTask),
+    /// Leave statements to the servers of a home: they outlive this program, and any server
+    #[command(subcommand)]
+    Job(JobTask),
     /// Serve the home to other programs
     Serve(ServeArgs),
     /// Compute for a server that runs elsewhere (`nectarine serve --cluster ADDR`)
@@ -144,6 +147,62 @@ pub(crate) enum ReportTask {
     },
 }
 
+/// What to do with jobs.
+#[derive(Subcommand, Debug)]
+pub(crate) enum JobTask {
+    /// Leave statements to `nectarine serve`, and print the job's identifier
+    Submit(SubmitArgs),
+    /// List them, the oldest first
+    Ls,
+    /// Show one: what it does, and how far it is
+    Show {
+        /// Its identifier
+        id: String,
+    },
+    /// Return when one has ended; the exit code says whether it finished
+    Wait {
+        /// Its identifier
+        id: String,
+        /// Give up after so long; the job goes on
+        #[arg(long, value_name = "SECONDS")]
+        timeout: Option<u32>,
+    },
+    /// End one, whether it waits or runs; what its statements have done stays
+    Cancel {
+        /// Its identifier
+        id: String,
+    },
+    /// Print the rows of its last query
+    Result {
+        /// Its identifier
+        id: String,
+    },
+    /// Forget one that has ended, and its rows
+    Drop {
+        /// Its identifier
+        id: String,
+    },
+}
+
+#[derive(ClapArgs, Debug)]
+pub(crate) struct SubmitArgs {
+    /// These statements, separated by ';'; may be repeated
+    #[arg(short, long, value_name = "SQL", required_unless_present = "file")]
+    pub(crate) command: Vec<String>,
+
+    /// The statements in this file ('-' is standard input), after those of -c; may be repeated
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) file: Vec<PathBuf>,
+
+    /// What to call it
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) name: Option<String>,
+
+    /// End it if it takes longer, such as '2 hours', from its beginning on
+    #[arg(long, value_name = "DURATION")]
+    pub(crate) timeout: Option<String>,
+}
+
 #[derive(ClapArgs, Debug)]
 pub(crate) struct ServeArgs {
     /// Read what follows from a TOML file, with underscores in place of hyphens; flags win. Settings are below [settings]
@@ -197,6 +256,10 @@ pub(crate) struct ServeArgs {
     /// Do not run reports: another server does, or nobody is to
     #[arg(long)]
     pub(crate) no_reports: bool,
+
+    /// Do not run jobs: another server does, or nobody is to
+    #[arg(long)]
+    pub(crate) no_jobs: bool,
 
     /// Where to listen for executors (`nectarine executor`), which large queries then run on [default: nowhere]
     #[arg(long, value_name = "ADDR")]

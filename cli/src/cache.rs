@@ -3,6 +3,8 @@
 mod pin;
 mod warm;
 
+pub(crate) use self::warm::read as read_script;
+
 use std::io::Write;
 
 use nectarine_engine::{CacheStats, Collected, Engine};

@@ -10,6 +10,7 @@
 //!   demo       a tour
 //!   cache      looking after cached results
 //!   report     looking after reports
+//!   job        statements left to servers
 //!   serve      the home for other programs
 //!   executor   computing for a server elsewhere
 //! ```
@@ -24,6 +25,7 @@ mod executor;
 mod failure;
 mod input;
 mod interrupt;
+mod job;
 mod keywords;
 mod lexer;
 mod lines;
@@ -44,7 +46,7 @@ use anyhow::Context;
 use nectarine_engine::{Engine, EngineError, Login, RemoteSession, Settings};
 use tracing_subscriber::EnvFilter;
 
-use crate::args::{Args, Input, ServeArgs, Task};
+use crate::args::{Args, Input, JobTask, ServeArgs, Task};
 use crate::client::Client;
 use crate::exec::{Flow, Shell};
 use crate::failure::{Failure, report_notice};
@@ -94,6 +96,9 @@ fn run(args: &Args, terminal: Terminal) -> anyhow::Result<Flow> {
     if let Some(address) = &args.connect {
         return connect(args, terminal, &runtime, address);
     }
+    if matches!(&args.subcommand, Some(Task::Job(JobTask::Submit(_)))) && !args.set.is_empty() {
+        anyhow::bail!("--set is for this process, which does not run the job: write SET into its statements");
+    }
     let home = args.home.clone().unwrap_or_else(nectarine_engine::default_home);
     let settings = Settings::load(&home, &args.set)?;
     settings.notices().iter().for_each(|notice| report_notice(&terminal, notice));
@@ -110,6 +115,7 @@ fn run(args: &Args, terminal: Terminal) -> anyhow::Result<Flow> {
         Some(Task::Demo(demo)) => demo::run(&mut shell, demo),
         Some(Task::Cache(task)) => cache::run(&mut shell, &engine, task),
         Some(Task::Report(task)) => report::run(&mut shell, task),
+        Some(Task::Job(task)) => job::run(&mut shell, task),
         Some(Task::Serve(serve)) => serve::run(&runtime, &engine, serve),
         // It has no home; see above.
         Some(Task::Executor(_)) => Ok(Flow::Done),
@@ -132,8 +138,12 @@ fn run(args: &Args, terminal: Terminal) -> anyhow::Result<Flow> {
 
 /// The shell on a server.
 fn connect(args: &Args, terminal: Terminal, runtime: &tokio::runtime::Runtime, address: &str) -> anyhow::Result<Flow> {
-    if args.subcommand.is_some() || args.home.is_some() || !args.set.is_empty() {
-        anyhow::bail!("--connect goes without --home, --set and subcommands: those are for a home");
+    let job = match &args.subcommand {
+        Some(Task::Job(job)) => Some(job),
+        _ => None,
+    };
+    if (args.subcommand.is_some() && job.is_none()) || args.home.is_some() || !args.set.is_empty() {
+        anyhow::bail!("--connect goes without --home, --set and subcommands other than job: those are for a home");
     }
     let password = std::env::var("NECTARINE_PASSWORD").unwrap_or_default();
     let token = std::env::var("NECTARINE_TOKEN").ok().filter(|token| !token.is_empty());
@@ -145,12 +155,14 @@ fn connect(args: &Args, terminal: Terminal, runtime: &tokio::runtime::Runtime, a
     let session = runtime.block_on(Box::pin(RemoteSession::connect(address, args.ca.as_deref(), login)))?;
     let output = Output::stdout(terminal, Paging::Auto);
     let view = View::new(args.format, !args.no_header);
-    let interactive = args.inputs.is_empty() && terminal.stdin;
+    let interactive = job.is_none() && args.inputs.is_empty() && terminal.stdin;
     let mut shell =
         Shell::new(Client::There(Box::new(session)), runtime.handle().clone(), terminal, view, output, interactive);
     shell.keep_going = args.keep_going;
     shell.verbose = args.verbose > 0;
-    let flow = if !args.inputs.is_empty() {
+    let flow = if let Some(job) = job {
+        job::run(&mut shell, job)
+    } else if !args.inputs.is_empty() {
         run_inputs(&mut shell, &args.inputs)
     } else if interactive {
         prompt::run(&mut shell)

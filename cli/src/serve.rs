@@ -57,7 +57,11 @@ pub(crate) fn run(runtime: &Runtime, engine: &Engine, args: &ServeArgs) -> anyho
         writeln!(std::io::stdout(), "Flight SQL at {}", server.url())?;
         std::io::stdout().flush()?;
         let reports = (!args.no_reports).then(|| engine.reports().start());
+        let jobs = (!args.no_jobs).then(|| engine.jobs().start());
         stop.asked().await;
+        if let Some(jobs) = jobs {
+            jobs.stop().await;
+        }
         if let Some(reports) = reports {
             reports.stop().await;
         }

@@ -218,7 +218,8 @@ pub(crate) fn check_statement(rights: &Rights, statement: &Statement) -> Result<
         | Statement::AlterTableSetSchema(_)
         | Statement::ShowCreate(_)
         | Statement::Access(_)
-        | Statement::Report(_) => return Ok(()),
+        | Statement::Report(_)
+        | Statement::Job(_) => return Ok(()),
     };
     rights.check_admin(attempted)
 }

@@ -38,8 +38,8 @@ use crate::rows::{Ending, Plain, RecordedStream, Remember};
 use crate::session::Session;
 use crate::statement::{Planning, StatementCatalog, wrap};
 use crate::{
-    Answer, AnswerKind, EngineError, ErrorKind, Notice, Pipes, Result, copy_from, copy_place, copy_to, ddl, parameters,
-    pins, plan_text, provenance, report, settings, show, system, unfinished,
+    Answer, AnswerKind, EngineError, ErrorKind, Notice, Pipes, Result, copy_from, copy_place, copy_to, ddl, job,
+    parameters, pins, plan_text, provenance, report, settings, show, system, unfinished,
 };
 
 /// One statement and what it runs with.
@@ -94,6 +94,7 @@ impl StatementRun<'_> {
             Statement::Unpin(target) => pins::unpin(self, target).await,
             Statement::Access(statement) => access::run(self, statement).await,
             Statement::Report(statement) => Box::pin(report::run(self, statement)).await,
+            Statement::Job(statement) => Box::pin(job::run(self, statement)).await,
         }
     }
 

@@ -12,7 +12,7 @@ use nectarine_planner::sql::{AccessStatement, Statement};
 use sqlparser::ast;
 
 use crate::session::{Opened, Session};
-use crate::{Result, access, cluster, command, copy_to, parameters, pins, provenance, report, reuse, show};
+use crate::{Result, access, cluster, command, copy_to, job, parameters, pins, provenance, report, reuse, show};
 
 /// What is known of a statement before it runs.
 #[derive(Clone, Debug)]
@@ -64,6 +64,9 @@ pub(crate) async fn describe(session: &Session, opened: Opened) -> Result<Descri
         Statement::Pin(_) | Statement::Unpin(_) => Described::rows(pins::schema()),
         Statement::Access(AccessStatement::CreateToken { .. }) => Described::rows(access::token_schema()),
         Statement::Report(statement) => report::schema(&statement).map(Described::rows).unwrap_or_default(),
+        Statement::Job(statement) => {
+            job::schema(&opened.catalog, &statement).await?.map(Described::rows).unwrap_or_default()
+        }
         Statement::CopyFrom(_)
         | Statement::CreateView(_)
         | Statement::CreateDerived(_)

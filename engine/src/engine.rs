@@ -27,6 +27,7 @@ use nectarine_planner::{
 use crate::access::Who;
 use crate::catalog_view::CatalogCache;
 use crate::home::Home;
+use crate::job::{ActiveJobs, Jobs};
 use crate::memory::SharedMemory;
 use crate::mended_functions::mend_functions;
 use crate::only_views::OnlyViews;
@@ -62,6 +63,8 @@ pub(crate) struct Shared {
     pub(crate) cluster: OnceLock<Cluster>,
     /// Runs of reports that this process is at.
     pub(crate) active_runs: ActiveRuns,
+    /// Jobs that this process is at.
+    pub(crate) active_jobs: ActiveJobs,
     /// What every session starts from.
     pub(crate) template: Shielded<SessionState>,
     /// Last, so that the temporary folder goes after all who write to it.
@@ -118,6 +121,11 @@ impl Engine {
     /// The reports of this home, for those who run them.
     pub fn reports(&self) -> Reports {
         Reports::new(Arc::clone(&self.shared))
+    }
+
+    /// The jobs of this home, for those who run them.
+    pub fn jobs(&self) -> Jobs {
+        Jobs::new(Arc::clone(&self.shared))
     }
 
     /// Writes down what is still in memory and closes the home. Running statements fail.
@@ -237,7 +245,7 @@ impl EngineBuilder {
         let reuse = Reuse::open(&home, Arc::clone(&store), object_stores.clone(), &ours, clock).await?;
         let reuse = Reuse { cost_min: self.cost_min, ..reuse };
         let template = Shielded(template);
-        let active_runs = ActiveRuns::default();
+        let (active_runs, active_jobs) = (ActiveRuns::default(), ActiveJobs::default());
         let cluster = OnceLock::<Cluster>::new();
         let shared = Arc::new(Shared {
             store,
@@ -249,6 +257,7 @@ impl EngineBuilder {
             settings,
             cluster,
             active_runs,
+            active_jobs,
             template,
             home,
         });

@@ -4,6 +4,7 @@
 //!   metadata.db    what exists (SQLite)
 //!   tables/        extents of managed tables, one folder a table
 //!   derived/       derived datasets
+//!   jobs/          rows that jobs left, a file each
 //!   tmp/<process>/ spills and unfinished extents of one running process, its `lock` is held while it lives
 //!   server.key     seals the logins of servers; nobody else may read it
 //!   id             names this home in a store that it shares with others; made when it is first needed
@@ -158,6 +159,11 @@ impl Home {
 
     pub(crate) fn table(&self, id: TableId) -> PathBuf {
         self.tables().join(id.to_string())
+    }
+
+    /// Rows that jobs left.
+    pub(crate) fn jobs(&self) -> PathBuf {
+        self.root.join("jobs")
     }
 
     /// Unfinished extents of this process.

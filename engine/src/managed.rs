@@ -6,11 +6,12 @@ use arrow::datatypes::{DataType, IntervalUnit, SchemaRef};
 use async_trait::async_trait;
 use datafusion::common::Result;
 use datafusion::config::ConfigOptions;
-use nectarine_catalog::{CatalogError, Extent, FileFormatKind, TableDef, TableId};
+use nectarine_catalog::{CatalogError, Extent, FileFormatKind, JobEffect, TableDef, TableId};
 use nectarine_executor::{Commit, WriteTarget};
 use parquet::arrow::ArrowSchemaConverter;
 
 use crate::engine::{Shared, options};
+use crate::job::{Step, lost};
 use crate::settings::parse_size;
 use crate::statement::{PinnedExternal, wrap};
 
@@ -76,12 +77,13 @@ pub(crate) struct AppendCommit {
     shared: Arc<Shared>,
     table: Arc<TableDef>,
     sources: Sources,
+    step: Option<Arc<Step>>,
 }
 
 impl AppendCommit {
-    /// `sources` are where the rows come from.
-    pub(crate) fn new(shared: Arc<Shared>, table: Arc<TableDef>, sources: Sources) -> Self {
-        Self { shared, table, sources }
+    /// `sources` are where the rows come from; `step` ends with them.
+    pub(crate) fn new(shared: Arc<Shared>, table: Arc<TableDef>, sources: Sources, step: Option<Arc<Step>>) -> Self {
+        Self { shared, table, sources, step }
     }
 }
 
@@ -98,7 +100,17 @@ impl Commit for AppendCommit {
             return Ok(());
         }
         self.sources.look_again().await?;
-        let error = match self.shared.store.append_extents(self.table.id, &extents).await {
+        let appended = match &self.step {
+            Some(step) => {
+                let effect = JobEffect::Append { table: self.table.id, extents: &extents };
+                match step.end(self.shared.store.as_ref(), effect).await {
+                    Ok(None) => return Err(wrap(lost())),
+                    other => other.map(drop),
+                }
+            }
+            None => self.shared.store.append_extents(self.table.id, &extents).await,
+        };
+        let error = match appended {
             Ok(()) => return Ok(()),
             // The store knows it by its identifier, people by its name.
             Err(CatalogError::TableNotFound { .. }) => {
@@ -155,6 +167,8 @@ pub(crate) struct CreateCommit {
     pub(crate) sources: Sources,
     /// The table that was replaced.
     pub(crate) replaced: parking_lot::Mutex<Option<TableDef>>,
+    /// Ends with it.
+    pub(crate) step: Option<Arc<Step>>,
 }
 
 impl std::fmt::Debug for CreateCommit {
@@ -167,8 +181,18 @@ impl std::fmt::Debug for CreateCommit {
 impl Commit for CreateCommit {
     async fn commit(&self, extents: Vec<Extent>) -> Result<()> {
         self.sources.look_again().await?;
-        let created = self.shared.store.create_table_from(&self.table, &extents, self.replace, self.read);
-        let replaced = created.await.map_err(wrap)?;
+        let store = &self.shared.store;
+        let replaced = match &self.step {
+            Some(step) => {
+                let (table, extents, replace, read) = (self.table.as_ref(), &extents, self.replace, self.read);
+                let ended = step.end(store.as_ref(), JobEffect::Create { table, extents, replace, read }).await;
+                ended.map_err(wrap)?.ok_or_else(|| wrap(lost()))?.replaced
+            }
+            None => {
+                let created = store.create_table_from(&self.table, &extents, self.replace, self.read);
+                created.await.map_err(wrap)?
+            }
+        };
         *self.replaced.lock() = replaced;
         Ok(())
     }

@@ -50,53 +50,29 @@ mod schedule;
 mod scheduler;
 mod statement;
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use nectarine_catalog::{Report, ReportId, ReportRun, RunQuery};
-use parking_lot::Mutex;
 
+pub(crate) use self::define::{duration_s, statements};
 pub(crate) use self::definition::definition;
 pub use self::file::report_from_file;
-pub(crate) use self::rows::{next_run, output_text, runs_batch, runs_schema};
+pub(crate) use self::rows::{batch, next_run, output_text, runs_batch, runs_schema};
+pub(crate) use self::run::told;
 pub(crate) use self::schedule::Schedule;
 pub use self::scheduler::ReportScheduler;
 pub(crate) use self::statement::{check_runs_as, may_see, run, schema};
 
 use crate::Result;
 use crate::engine::Shared;
-use crate::home::Liveness;
+use crate::holding::{Active, Held, is_abandoned};
 
 /// A run, by its report and scheduled time.
-type RunKey = (ReportId, i64);
+pub(crate) type RunKey = (ReportId, i64);
 
 /// Runs that this process is at.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct ActiveRuns(Arc<Mutex<HashSet<RunKey>>>);
-
-impl ActiveRuns {
-    /// Takes a run; `None` if somebody here has it.
-    fn take(&self, key: RunKey) -> Option<ActiveRun> {
-        self.0.lock().insert(key).then(|| ActiveRun { runs: self.clone(), key })
-    }
-
-    fn contains(&self, key: &RunKey) -> bool {
-        self.0.lock().contains(key)
-    }
-}
-
-/// A run that this process is at, until this goes.
-#[derive(Debug)]
-struct ActiveRun {
-    runs: ActiveRuns,
-    key: RunKey,
-}
-
-impl Drop for ActiveRun {
-    fn drop(&mut self) {
-        self.runs.0.lock().remove(&self.key);
-    }
-}
+pub(crate) type ActiveRuns = Active<RunKey>;
+type ActiveRun = Held<RunKey>;
 
 /// The reports of a home. Cheap to clone.
 #[derive(Clone)]
@@ -128,15 +104,9 @@ impl Reports {
 
     /// Whether a run that somebody began is nobody's any more.
     fn is_abandoned(&self, run: &ReportRun, now: i64) -> bool {
-        let Some(holder) = &run.holder else { return true };
-        if *holder == self.shared.home.process() {
-            return !self.shared.active_runs.contains(&(run.report, run.scheduled_for));
-        }
-        match self.shared.home.processes().liveness(holder) {
-            Liveness::Alive => false,
-            Liveness::Dead => true,
-            Liveness::Unknown => run.lease_until.is_none_or(|until| until < now),
-        }
+        is_abandoned(&self.shared.home, run.holder.as_deref(), run.lease_until, now, || {
+            self.shared.active_runs.contains(&(run.report, run.scheduled_for))
+        })
     }
 }
 

@@ -30,6 +30,7 @@ use crate::compute::Computing;
 use crate::deadline::Deadline;
 use crate::describe::Described;
 use crate::engine::{Shared, options};
+use crate::job::Step;
 use crate::progress::Progress;
 use crate::record::Record;
 use crate::reuse::{self, ReceiptSlot, SettingsDigest};
@@ -58,6 +59,8 @@ pub(crate) struct SessionInner {
     /// Settings that this session changed.
     pub(crate) changed: Mutex<BTreeSet<String>>,
     settings: SettingsDigest,
+    /// The statement of a job that is being run, if this is a job's session: what it does to tables ends it.
+    pub(crate) step: Mutex<Option<Arc<Step>>>,
 }
 
 impl Session {
@@ -71,6 +74,7 @@ impl Session {
             tables: RwLock::default(),
             changed: Mutex::default(),
             settings: SettingsDigest::default(),
+            step: Mutex::default(),
         };
         Self { inner: Arc::new(inner) }
     }
@@ -85,6 +89,7 @@ impl Session {
             tables: RwLock::default(),
             changed: Mutex::new(self.inner.changed.lock().clone()),
             settings: SettingsDigest::default(),
+            step: Mutex::default(),
         };
         Self { inner: Arc::new(inner) }
     }
@@ -304,6 +309,9 @@ impl Session {
         let new_name = command::created_name(&statement);
         let shared = Arc::clone(&self.inner.shared);
         let catalog = StatementCatalog::new(shared, rights, (view, purges), tables, catalog_name, new_name);
+        if let Some(step) = self.inner.step.lock().as_ref() {
+            catalog.ends(step);
+        }
         let planning = catalog.plan_with(&mut state);
         Ok(Some(Opened { statement, catalog, planning }))
     }
@@ -312,7 +320,7 @@ impl Session {
 /// A statement that was read, with what it takes to plan it.
 pub(crate) struct Opened {
     pub(crate) statement: Statement,
-    catalog: Arc<StatementCatalog>,
+    pub(crate) catalog: Arc<StatementCatalog>,
     pub(crate) planning: Arc<Planning>,
 }
 

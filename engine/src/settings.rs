@@ -91,6 +91,17 @@ extensions_options! {
         /// the server. Read when the home is opened.
         pub report_hooks: bool, default = false
 
+        /// How many jobs (`SUBMIT JOB`) a server runs at a time; others wait. Each is a statement that uses all processors if it can.
+        /// Read when the home is opened.
+        pub jobs_max: usize, default = 2
+
+        /// What the rows that a job leaves may take on disk, as a size or a share of what is free. A job with more fails. Read when the
+        /// home is opened.
+        pub job_result_limit: String, default = "1GB".to_string()
+
+        /// Days after which a job that has ended is forgotten, with the rows that it left. Read when the home is opened.
+        pub job_keep_days: usize, default = 30
+
         /// Where queries run. `auto`: on the executors that came to this server, if a query reads enough and may run there (see
         /// `nectarine.cluster_bytes_min` and docs/deploy.md); else in this process. `local`: in this process. `cluster`: on the
         /// executors whatever it reads; a query that may not run there, or when there is none, runs in this process and says why.
@@ -153,7 +164,10 @@ impl ExtensionOptions for NectarineExtension {
 }
 
 /// Settings that are read once, when the home is opened.
-const AT_OPEN: [&str; 9] = [
+const AT_OPEN: [&str; 12] = [
+    "nectarine.jobs_max",
+    "nectarine.job_result_limit",
+    "nectarine.job_keep_days",
     "nectarine.report_hooks",
     "nectarine.trace_endpoint",
     "nectarine.memory_limit",

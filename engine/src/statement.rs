@@ -14,7 +14,7 @@ mod schemas;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use async_trait::async_trait;
 use datafusion::catalog::view::ViewTable;
@@ -41,6 +41,7 @@ use crate::derived::FrozenScan;
 use crate::engine::Shared;
 use crate::external;
 use crate::external_insert;
+use crate::job::Step;
 use crate::managed::{self, AppendCommit, Sources};
 use crate::named::NamedTable;
 use crate::reuse::{Read, extents_digest};
@@ -105,6 +106,8 @@ pub(crate) struct StatementCatalog {
     /// because the state refers back here.
     state: Mutex<Option<Shielded<Arc<SessionState>>>>,
     view_depth: Mutex<usize>,
+    /// The statement of a job that this is: what it does to tables ends it in the same transaction.
+    step: OnceLock<Arc<Step>>,
 }
 
 impl StatementCatalog {
@@ -137,6 +140,7 @@ impl StatementCatalog {
             new_name,
             state: Mutex::default(),
             view_depth: Mutex::default(),
+            step: OnceLock::new(),
         })
     }
 
@@ -165,7 +169,18 @@ impl StatementCatalog {
             new_name: None,
             state: Mutex::default(),
             view_depth: Mutex::new(*self.view_depth.lock()),
+            step: OnceLock::new(),
         })
+    }
+
+    /// Makes this a statement of a job.
+    pub(crate) fn ends(&self, step: &Arc<Step>) {
+        let _ = self.step.set(Arc::clone(step));
+    }
+
+    /// The statement of a job that this is.
+    pub(crate) fn step(&self) -> Option<Arc<Step>> {
+        self.step.get().cloned()
     }
 
     /// What derived tables would read, since this was last asked.
@@ -474,11 +489,19 @@ impl Streams for StatementCatalog {
     ) -> Result<Arc<dyn ExecutionPlan>> {
         match &table.kind {
             TableKind::Managed { format } => {
-                let commit: Arc<dyn Commit> =
-                    Arc::new(AppendCommit::new(Arc::clone(&self.shared), Arc::clone(table), self.sources()));
+                let commit: Arc<dyn Commit> = Arc::new(AppendCommit::new(
+                    Arc::clone(&self.shared),
+                    Arc::clone(table),
+                    self.sources(),
+                    self.step(),
+                ));
                 let target = managed::target(&self.shared, table.id, *format, &table.schema, state.config_options())?;
                 let sink = ExtentSink::new(table.name.to_string(), target, commit);
                 Ok(Arc::new(DataSinkExec::new(input, Arc::new(sink), None)))
+            }
+            // The job would not know whether the files came.
+            TableKind::External(_) if self.step.get().is_some_and(|step| !step.is_written_down()) => {
+                plan_err!("a job cannot insert into external table \"{}\" this way", table.name)
             }
             TableKind::External(source) => {
                 external_insert::plan(&self.shared, state, source, table, input, self.sources()).await

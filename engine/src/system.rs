@@ -3,6 +3,7 @@
 //! A column here is public, like a function's signature: add at the end, never change.
 
 mod cache_entries;
+mod cluster_jobs;
 mod dependencies;
 mod evictions;
 mod executors;
@@ -47,6 +48,7 @@ pub(crate) const SCHEMA: &str = "system";
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     CacheEntries,
+    ClusterJobs,
     Dependencies,
     Evictions,
     Executors,
@@ -69,8 +71,9 @@ enum Kind {
     Users,
 }
 
-const ALL: [(&str, Kind); 21] = [
+const ALL: [(&str, Kind); 22] = [
     ("cache_entries", Kind::CacheEntries),
+    ("cluster_jobs", Kind::ClusterJobs),
     ("dependencies", Kind::Dependencies),
     ("evictions", Kind::Evictions),
     ("executors", Kind::Executors),
@@ -94,8 +97,8 @@ const ALL: [(&str, Kind); 21] = [
 ];
 
 /// Tables that leave out what is not his to see.
-const OF_EVERYBODY: [&str; 9] =
-    ["functions", "grants", "queries", "report_runs", "reports", "settings", "tables", "tokens", "users"];
+const OF_EVERYBODY: [&str; 10] =
+    ["functions", "grants", "jobs", "queries", "report_runs", "reports", "settings", "tables", "tokens", "users"];
 
 /// The schema as one statement sees it.
 #[derive(Debug)]
@@ -145,6 +148,7 @@ impl Kind {
     fn schema(self) -> SchemaRef {
         match self {
             Self::CacheEntries => cache_entries::schema(),
+            Self::ClusterJobs => cluster_jobs::schema(),
             Self::Dependencies => dependencies::schema(),
             Self::Evictions => evictions::schema(),
             Self::Executors => executors::schema(),
@@ -209,13 +213,14 @@ impl TableProvider for SystemTable {
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let batch: RecordBatch = match self.kind {
             Kind::CacheEntries => cache_entries::rows(&self.catalog).await?,
+            Kind::ClusterJobs => cluster_jobs::rows(&self.catalog)?,
             Kind::Dependencies => dependencies::rows(&self.catalog, state)?,
             Kind::Evictions => evictions::rows(&self.catalog).await?,
             Kind::Executors => executors::rows(&self.catalog).await?,
             Kind::Extents => extents::rows(&self.catalog).await?,
             Kind::Functions => functions::rows(&self.catalog)?,
             Kind::Grants => grants::rows(&self.catalog, &self.rights)?,
-            Kind::Jobs => jobs::rows(&self.catalog)?,
+            Kind::Jobs => jobs::rows(&self.catalog, &self.rights).await?,
             Kind::Lookups => lookups::rows(&self.catalog).await?,
             Kind::Pins => pins::rows(&self.catalog).await?,
             Kind::Programs => programs::rows(&self.catalog).await?,

@@ -16,6 +16,7 @@ mod decimal_values;
 mod depth;
 mod derived;
 mod expansion;
+mod job;
 mod keyword;
 mod lex;
 mod named;
@@ -36,6 +37,7 @@ pub use access::{AccessStatement, AlterRole, CreateRole, DropRole, Owned, Rights
 pub use append_only::append_only;
 pub use copy::{ONE_FILE, STANDARD_INPUT, STANDARD_OUTPUT};
 pub use decimal_values::exact_values;
+pub use job::JobStatement;
 pub use parse::{ParseOptions, parse};
 pub use position::{find_name, offset_of};
 pub use refuse::{refuse_ignored, refuse_on_scalar_functions};

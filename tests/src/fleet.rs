@@ -197,7 +197,7 @@ impl Fleet {
 
     /// How many jobs ended like this.
     pub fn jobs(&self, state: &str) -> usize {
-        let found = self.rows(&format!("SELECT count(*) FROM system.jobs WHERE state = '{state}'"));
+        let found = self.rows(&format!("SELECT count(*) FROM system.cluster_jobs WHERE state = '{state}'"));
         found.parse().expect("a number")
     }
 

@@ -15,6 +15,7 @@ mod flight;
 mod floats;
 mod honest_plans;
 mod invariance;
+mod jobs;
 mod materialized_views;
 mod pins;
 mod processes;

@@ -11,7 +11,7 @@ use super::{GoneFile, KnownFile, LookupRecord, MemoryStore, MetadataStore, Query
 use crate::cache::{DataScope, EvictionNote, PinMoves, Publication};
 use crate::{
     AccessChange, ByteRange, CatalogError, ColumnDefault, Extent, ExternalSource, FileFormatKind, Fingerprint,
-    Function, QueryId, ReportId, RunQuery, TableDef, TableId, TableKind, TableName,
+    Function, JobId, JobQuery, QueryId, ReportId, RunQuery, TableDef, TableId, TableKind, TableName,
 };
 
 /// A test per check and kind of store.
@@ -36,6 +36,7 @@ macro_rules! conformance {
 
 mod access;
 pub(crate) mod cache;
+mod jobs;
 mod named;
 mod pins;
 mod provenance;
@@ -714,6 +715,11 @@ async fn a_closed_store_refuses_everything(store: &dyn MetadataStore) {
         store.change_report(&reports::report("a"));
         store.drop_report(ReportId::new());
         store.report_runs(&RunQuery::default());
+        store.submit_job(&jobs::job(1), jobs::bounds(1, 1));
+        store.jobs(&JobQuery::default());
+        store.change_job(jobs::job(1).at(), &jobs::job(1), None);
+        store.keep_job(JobId::new(), 1, 1);
+        store.drop_job(JobId::new());
     }
     let error = store.append_extents(t.id, &[]).await.expect_err("a refusal");
     assert_eq!(error.to_string(), "cannot append extents in the metadata store");

@@ -4,6 +4,7 @@
 //! anything, under one lock, so a refused call leaves no trace.
 
 mod cache;
+mod jobs;
 mod reports;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,6 +14,7 @@ use async_trait::async_trait;
 use parking_lot::{MappedMutexGuard, Mutex, MutexGuard};
 
 use self::cache::Cache;
+use self::jobs::Jobs;
 use self::reports::Reports;
 use super::{
     GoneFile, KnownFile, LookupRecord, MetadataStore, QueryRecord, Versions, closed, no_such_schema, no_such_table,
@@ -25,9 +27,9 @@ use crate::cache::{
     ProgramRecord, ProgramRun, Publication, RelativeRecord, SpaceOutcome, SpaceRequest, StoredProgram, UseCount,
 };
 use crate::{
-    Access, AccessChange, CatalogError, DerivedSources, Extent, Fingerprint, Function, Grant, QueryId, Report,
-    ReportId, ReportRun, Result, RunPlan, RunQuery, RunState, Securable, TableDef, TableId, TableName, named,
-    plain_location,
+    Access, AccessChange, CatalogError, DerivedSources, Extent, Fingerprint, Function, Grant, Job, JobBounds,
+    JobChanged, JobEffect, JobId, JobPoint, JobQuery, QueryId, Report, ReportId, ReportRun, Result, RunPlan, RunQuery,
+    RunState, Securable, TableDef, TableId, TableName, named, plain_location,
 };
 
 /// Metadata that lives as long as this value.
@@ -49,6 +51,7 @@ struct State {
     queries: BTreeMap<QueryId, QueryRecord>,
     cache: Cache,
     reports: Reports,
+    jobs: Jobs,
     dropped_derived: BTreeMap<TableId, DerivedSources>,
 }
 
@@ -66,6 +69,7 @@ impl MemoryStore {
             queries: BTreeMap::new(),
             cache: Cache::default(),
             reports: Reports::default(),
+            jobs: Jobs::default(),
             dropped_derived: BTreeMap::new(),
         };
         Self { state: Mutex::new(Some(state)) }
@@ -110,6 +114,46 @@ impl State {
         let names = self.tables.values().filter(|table| ids.contains(&table.id)).map(|table| table.name.clone());
         let names: Vec<TableName> = names.collect();
         names.iter().filter_map(|name| self.remove(name)).collect()
+    }
+
+    fn create_table(
+        &mut self,
+        table: &TableDef,
+        extents: &[Extent],
+        replace: bool,
+        read: Option<(TableId, usize)>,
+    ) -> Result<Option<TableDef>> {
+        self.require_schema(&table.name.schema)?;
+        if let Some((id, n_extents)) = read {
+            let is_same = self.tables.get(&table.name).is_some_and(|old| old.id == id);
+            if !is_same || self.extents.get(&id).map_or(0, Vec::len) != n_extents {
+                return Err(CatalogError::Overtaken { name: table.name.clone() });
+            }
+        }
+        if !replace && self.tables.contains_key(&table.name) {
+            return Err(table_exists(&table.name));
+        }
+        let tables = self.all_tables();
+        if let Some(old) = self.tables.get(&table.name) {
+            named::may_replace(&tables, old, table.id)?;
+        }
+        named::stands(&tables, table)?;
+        let kept: Vec<Grant> = match self.tables.get(&table.name).filter(|old| keeps_rights(old, table)) {
+            Some(old) => {
+                let is_on_old = |grant: &&Grant| grant.on == Securable::Table(old.id);
+                let grants = self.access.grants.iter().filter(is_on_old).cloned();
+                grants.map(|grant| Grant { on: Securable::Table(table.id), ..grant }).collect()
+            }
+            None => vec![],
+        };
+        let replaced = self.remove(&table.name);
+        self.access.grants.extend(kept);
+        // One that took another form is not gone.
+        self.dropped_derived.remove(&table.id);
+        self.tables.insert(table.name.clone(), table.clone());
+        self.extents.insert(table.id, extents.to_vec());
+        self.version += 1;
+        Ok(replaced)
     }
 
     fn newest_queries(&self) -> Vec<&QueryRecord> {
@@ -172,38 +216,7 @@ impl MetadataStore for MemoryStore {
         replace: bool,
         read: Option<(TableId, usize)>,
     ) -> Result<Option<TableDef>> {
-        let mut state = self.state("create a table")?;
-        state.require_schema(&table.name.schema)?;
-        if let Some((id, n_extents)) = read {
-            let is_same = state.tables.get(&table.name).is_some_and(|old| old.id == id);
-            if !is_same || state.extents.get(&id).map_or(0, Vec::len) != n_extents {
-                return Err(CatalogError::Overtaken { name: table.name.clone() });
-            }
-        }
-        if !replace && state.tables.contains_key(&table.name) {
-            return Err(table_exists(&table.name));
-        }
-        let tables = state.all_tables();
-        if let Some(old) = state.tables.get(&table.name) {
-            named::may_replace(&tables, old, table.id)?;
-        }
-        named::stands(&tables, table)?;
-        let kept: Vec<Grant> = match state.tables.get(&table.name).filter(|old| keeps_rights(old, table)) {
-            Some(old) => {
-                let is_on_old = |grant: &&Grant| grant.on == Securable::Table(old.id);
-                let grants = state.access.grants.iter().filter(is_on_old).cloned();
-                grants.map(|grant| Grant { on: Securable::Table(table.id), ..grant }).collect()
-            }
-            None => vec![],
-        };
-        let replaced = state.remove(&table.name);
-        state.access.grants.extend(kept);
-        // One that took another form is not gone.
-        state.dropped_derived.remove(&table.id);
-        state.tables.insert(table.name.clone(), table.clone());
-        state.extents.insert(table.id, extents.to_vec());
-        state.version += 1;
-        Ok(replaced)
+        self.state("create a table")?.create_table(table, extents, replace, read)
     }
 
     async fn drop_tables(&self, ids: &[TableId], cascade: bool) -> Result<Vec<TableDef>> {
@@ -580,6 +593,43 @@ impl MetadataStore for MemoryStore {
         }
         state.reports.write(run);
         Ok(true)
+    }
+
+    async fn submit_job(&self, job: &Job, open_max: JobBounds) -> Result<bool> {
+        Ok(self.state("write down a job")?.jobs.submit(job, open_max))
+    }
+
+    async fn jobs(&self, wanted: &JobQuery) -> Result<Vec<Job>> {
+        Ok(self.state("read jobs")?.jobs.list(wanted))
+    }
+
+    async fn change_job(&self, was: JobPoint, job: &Job, effect: Option<JobEffect<'_>>) -> Result<Option<JobChanged>> {
+        let mut state = self.state("write down how far a job is")?;
+        if !state.jobs.is_at(was, job.id) {
+            return Ok(None);
+        }
+        let mut changed = JobChanged::default();
+        match effect {
+            Some(JobEffect::Append { table, extents }) => {
+                state.name_of(table)?;
+                state.extents.entry(table).or_default().extend_from_slice(extents);
+                state.version += 1;
+            }
+            Some(JobEffect::Create { table, extents, replace, read }) => {
+                changed.replaced = state.create_table(table, extents, replace, read)?;
+            }
+            None => {}
+        }
+        state.jobs.write(job);
+        Ok(Some(changed))
+    }
+
+    async fn keep_job(&self, id: JobId, attempt: i64, lease_until: i64) -> Result<bool> {
+        Ok(self.state("keep a job")?.jobs.keep(id, attempt, lease_until))
+    }
+
+    async fn drop_job(&self, id: JobId) -> Result<bool> {
+        Ok(self.state("forget a job")?.jobs.drop(id))
     }
 
     async fn close(&self) {

@@ -4,7 +4,7 @@
 //!   format        which version a file has; refusing, creating and raising it
 //!   lane          a connection of its own for versions, for reads and for writes; transactions
 //!   fault         what went wrong inside, before it is told what was attempted
-//!   schemas  tables  extents  known_files  functions  access  queries  cache  purges  reports   one room of SQL for each kind of record
+//!   schemas  tables  extents  known_files  functions  access  queries  cache  purges  reports  jobs   one room of SQL for each kind of record
 //! ```
 //!
 //! Durable      a change of tables, extents, functions or schemas is synced to disk before the call returns. What is
@@ -22,6 +22,7 @@ mod extents;
 mod fault;
 mod format;
 mod functions;
+mod jobs;
 mod known_files;
 mod lane;
 mod lookups;
@@ -50,8 +51,9 @@ use crate::cache::{
     ProgramRecord, ProgramRun, Publication, RelativeRecord, SpaceOutcome, SpaceRequest, StoredProgram, UseCount,
 };
 use crate::{
-    Access, AccessChange, DerivedSources, Extent, Fingerprint, Function, QueryId, Report, ReportId, ReportRun, Result,
-    RunPlan, RunQuery, RunState, TableDef, TableId, TableName,
+    Access, AccessChange, DerivedSources, Extent, Fingerprint, Function, Job, JobBounds, JobChanged, JobEffect, JobId,
+    JobPoint, JobQuery, QueryId, Report, ReportId, ReportRun, Result, RunPlan, RunQuery, RunState, TableDef, TableId,
+    TableName,
 };
 
 /// How long to wait for another process's transaction; theirs take milliseconds.
@@ -465,6 +467,31 @@ impl MetadataStore for SqliteStore {
     ) -> Result<bool> {
         let outcome = reports::change_run(&mut *self.writer.lock().await, was, run, append).await;
         self.tell("write down a run of a report", outcome)
+    }
+
+    async fn submit_job(&self, job: &Job, open_max: JobBounds) -> Result<bool> {
+        let outcome = jobs::submit(&mut *self.writer.lock().await, job, open_max).await;
+        self.tell("write down a job", outcome)
+    }
+
+    async fn jobs(&self, wanted: &JobQuery) -> Result<Vec<Job>> {
+        let outcome = jobs::list(&mut *self.reader.lock().await, wanted).await;
+        self.tell("read jobs", outcome)
+    }
+
+    async fn change_job(&self, was: JobPoint, job: &Job, effect: Option<JobEffect<'_>>) -> Result<Option<JobChanged>> {
+        let outcome = jobs::change(&mut *self.writer.lock().await, was, job, effect).await;
+        self.tell("write down how far a job is", outcome)
+    }
+
+    async fn keep_job(&self, id: JobId, attempt: i64, lease_until: i64) -> Result<bool> {
+        let outcome = jobs::keep(&mut *self.writer.lock().await, id, attempt, lease_until).await;
+        self.tell("keep a job", outcome)
+    }
+
+    async fn drop_job(&self, id: JobId) -> Result<bool> {
+        let outcome = jobs::drop(&mut *self.writer.lock().await, id).await;
+        self.tell("forget a job", outcome)
     }
 
     async fn close(&self) {

@@ -57,7 +57,8 @@ pub(super) fn warm(shell: &mut Shell, args: &WarmArgs) -> Result<()> {
     failed.map_or(Ok(()), Err)
 }
 
-fn read(path: &Path) -> Result<String> {
+/// A script; `-` is standard input.
+pub(crate) fn read(path: &Path) -> Result<String> {
     let name = path.display();
     let outcome = match path.as_os_str() == "-" {
         true => {

@@ -33,6 +33,7 @@ struct Config {
     plain_text: Option<bool>,
     no_auth: Option<bool>,
     no_reports: Option<bool>,
+    no_jobs: Option<bool>,
     cluster: Option<SocketAddr>,
     unprotected: Option<bool>,
     log_json: Option<bool>,
@@ -77,6 +78,7 @@ impl ServeArgs {
         self.plain_text |= config.plain_text.unwrap_or(false);
         self.no_auth |= config.no_auth.unwrap_or(false);
         self.no_reports |= config.no_reports.unwrap_or(false);
+        self.no_jobs |= config.no_jobs.unwrap_or(false);
         self.cluster = self.cluster.or(config.cluster);
         self.unprotected |= config.unprotected.unwrap_or(false);
         self.log_json |= config.log_json.unwrap_or(false);

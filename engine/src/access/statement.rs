@@ -11,7 +11,7 @@ use super::{NO_PASSWORD, hashed, owner, token};
 use crate::command::StatementRun;
 use crate::ddl::{normal, reference};
 use crate::managed::now_micros;
-use crate::{Answer, EngineError, ErrorKind, Notice, Result};
+use crate::{Answer, EngineError, ErrorKind, Notice, Result, job};
 
 /// The user that a server makes who finds none.
 pub(crate) const FIRST_USER: &str = "admin";
@@ -86,6 +86,7 @@ async fn drop_role(run: &StatementRun<'_>, drop: DropRole) -> Result<Answer> {
         .iter()
         .filter(|report| report.owner.as_ref() == Some(&name))
         .map(|report| format!("report {}", report.name))
+        .chain(job::open_of(&run.catalog.shared, &name).await?)
         .collect();
     if !owned.is_empty() {
         return Err(CatalogError::OwnsThings { name, owned }.into());

@@ -74,6 +74,7 @@ pub(crate) async fn create_table(run: &StatementRun<'_>, create: CreateMemoryTab
         read: run.catalog.read_of(&table.name),
         sources: run.catalog.sources(),
         replaced: Mutex::default(),
+        step: run.catalog.step(),
     });
     match write(run, &table, format, &commit, physical).await {
         // What is read from entries takes memory too: once more as if there were none. Nothing was committed.

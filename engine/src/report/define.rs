@@ -115,7 +115,7 @@ fn output(run: &StatementRun<'_>, target: &ReportTarget) -> Result<ReportOutput>
 }
 
 /// The statements of a body, with paths that begin at the root.
-fn statements(run: &StatementRun<'_>, body: &str) -> Result<Vec<String>> {
+pub(crate) fn statements(run: &StatementRun<'_>, body: &str) -> Result<Vec<String>> {
     let options = ParseOptions::from(run.state.config_options().as_ref());
     let base = std::env::current_dir()?;
     let schema = &run.state.config_options().catalog.default_schema;
@@ -132,7 +132,7 @@ fn statements(run: &StatementRun<'_>, body: &str) -> Result<Vec<String>> {
 }
 
 /// `90`, `30s`, `5 minutes`, `2 hours`, in seconds.
-pub(super) fn duration_s(text: &str) -> Result<u64> {
+pub(crate) fn duration_s(text: &str) -> Result<u64> {
     let trimmed = text.trim();
     let digits = trimmed.len() - trimmed.trim_start_matches(|letter: char| letter.is_ascii_digit()).len();
     let (number, unit) = trimmed.split_at(digits);

@@ -10,7 +10,7 @@ use nectarine_catalog::{Report, ReportOutput, ReportRun};
 use super::Schedule;
 use crate::Result;
 
-pub(super) fn batch(schema: SchemaRef, columns: Vec<ArrayRef>) -> Result<RecordBatch> {
+pub(crate) fn batch(schema: SchemaRef, columns: Vec<ArrayRef>) -> Result<RecordBatch> {
     Ok(RecordBatch::try_new(schema, columns).map_err(DataFusionError::from)?)
 }
 

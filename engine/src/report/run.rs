@@ -20,10 +20,9 @@ use super::place::{self, Form};
 use super::render::{Page, render};
 use super::{ActiveRun, Reports, hook};
 use crate::engine::options;
+use crate::holding::LEASE;
 use crate::{EngineError, ErrorKind, Result};
 
-/// How long a process that cannot be asked counts as alive after it was heard of.
-const LEASE: Duration = Duration::from_secs(60);
 /// The longest time between two tries.
 const BACKOFF_S_MAX: u64 = 6 * 3600;
 /// How often processes may die with a run before it is taken for the cause.
@@ -292,7 +291,7 @@ fn milliseconds(started: Instant) -> f64 {
 }
 
 /// An error in a line.
-pub(super) fn told(error: &EngineError) -> String {
+pub(crate) fn told(error: &EngineError) -> String {
     let mut text = error.message().to_string();
     for more in [error.detail(), error.hint()].into_iter().flatten() {
         text.push_str(&format!("; {more}"));

@@ -1,4 +1,4 @@
-//! `system.stages`: the stages of the jobs in `system.jobs`, as they were when each was last looked at.
+//! `system.stages`: the stages of the jobs in `system.cluster_jobs`, as they were when each was last looked at.
 
 use std::sync::Arc;
 

@@ -55,7 +55,7 @@ const FORGET_AFTER: Duration = Duration::from_secs(2);
 /// Stack of a thread.
 const STACK_BYTES: usize = 32 << 20;
 
-/// Jobs that `system.jobs` remembers.
+/// Jobs that `system.cluster_jobs` remembers.
 const JOBS_KEPT: usize = 200;
 
 /// How often the server looks after cores that were not given back, and for how long nothing may have run.

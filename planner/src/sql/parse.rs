@@ -15,7 +15,7 @@ use sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
 use super::position::{offset_of_location, offset_of_token};
 use super::statement::Statement;
 use super::{
-    access, alter, copy, depth, derived, expansion, keyword, named, placeholder, report, rewrite, settings, view,
+    access, alter, copy, depth, derived, expansion, job, keyword, named, placeholder, report, rewrite, settings, view,
 };
 use crate::{PlannerError, Result};
 
@@ -108,6 +108,9 @@ impl Text<'_> {
             return access::access(self).map(Statement::Access).map(Some);
         }
         if let Some(statement) = report::report(self)? {
+            return Ok(Some(statement));
+        }
+        if let Some(statement) = job::job(self)? {
             return Ok(Some(statement));
         }
         match self.keyword(0) {

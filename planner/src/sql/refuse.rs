@@ -56,7 +56,8 @@ pub fn refuse_ignored(statement: &Statement, sql: &str) -> Result<()> {
         | Statement::Unpin(_)
         | Statement::Access(_)
         // What they run is looked at as a statement of its own.
-        | Statement::Report(_) => ControlFlow::Continue(()),
+        | Statement::Report(_)
+        | Statement::Job(_) => ControlFlow::Continue(()),
     };
     match found {
         ControlFlow::Continue(()) => Ok(()),

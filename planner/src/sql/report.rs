@@ -162,7 +162,7 @@ pub(super) fn report(text: &Text<'_>) -> Result<Option<Statement>> {
     text.read(|parser| statement(text, parser)).map(|statement| Some(Statement::Report(statement)))
 }
 
-fn is_end(token: &Token) -> bool {
+pub(super) fn is_end(token: &Token) -> bool {
     matches!(token, Token::SemiColon | Token::EOF)
 }
 
@@ -324,7 +324,7 @@ fn clause(
 }
 
 /// A text between quotes; sqlparser would take some words as well.
-fn quoted(parser: &mut Parser<'_>) -> Result<String, ParserError> {
+pub(super) fn quoted(parser: &mut Parser<'_>) -> Result<String, ParserError> {
     match parser.peek_token().token {
         Token::SingleQuotedString(_) | Token::EscapedStringLiteral(_) => parser.parse_literal_string(),
         _ => {
@@ -368,7 +368,7 @@ fn condition(text: &Text<'_>, parser: &mut Parser<'_>) -> Result<String, ParserE
 }
 
 /// `$$ statements $$`, or one query that is all the rest.
-fn body(text: &Text<'_>, parser: &mut Parser<'_>) -> Result<String, DataFusionError> {
+pub(super) fn body(text: &Text<'_>, parser: &mut Parser<'_>) -> Result<String, DataFusionError> {
     if let Token::DollarQuotedString(quoted) = parser.peek_token().token {
         parser.next_token();
         return Ok(quoted.value.trim().to_owned());

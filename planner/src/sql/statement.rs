@@ -8,6 +8,7 @@ use datafusion::sql::parser::Statement as DFStatement;
 use sqlparser::ast::{self, Ident, ObjectName};
 
 use super::access::AccessStatement;
+use super::job::JobStatement;
 use super::report::ReportStatement;
 
 /// One statement of SQL.
@@ -55,6 +56,8 @@ pub enum Statement {
     Access(AccessStatement),
     /// About reports.
     Report(ReportStatement),
+    /// About jobs that are left to the servers.
+    Job(JobStatement),
 }
 
 /// A result that is to stay, or may go again.

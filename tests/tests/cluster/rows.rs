@@ -88,7 +88,7 @@ fn the_same_rows_there_as_here() {
                 stayed.push((sql, explained));
             }
         }
-        let failed = fleet.rows("SELECT query, state, detail FROM system.jobs WHERE state <> 'finished'");
+        let failed = fleet.rows("SELECT query, state, detail FROM system.cluster_jobs WHERE state <> 'finished'");
         assert!(stayed.is_empty() && failed.is_empty(), "these did not run on executors: {stayed:#?}\n{failed}");
     }
 }
@@ -170,10 +170,10 @@ fn cancelled_statements_end_there() {
     let out = fleet.run(&format!("SET nectarine.statement_timeout = 3; SET nectarine.execution = 'cluster'; {long}"));
     assert!(!out.status.success(), "{}", out.stdout);
     let until = std::time::Instant::now() + std::time::Duration::from_secs(60);
-    while fleet.rows("SELECT count(*) FROM system.jobs WHERE state = 'running'") != "0" {
+    while fleet.rows("SELECT count(*) FROM system.cluster_jobs WHERE state = 'running'") != "0" {
         assert!(std::time::Instant::now() < until, "the job goes on");
     }
-    assert_eq!(fleet.jobs("cancelled"), 1, "{}", fleet.rows("SELECT * FROM system.jobs"));
+    assert_eq!(fleet.jobs("cancelled"), 1, "{}", fleet.rows("SELECT * FROM system.cluster_jobs"));
     // The executor is free for the next one.
     let short = "SELECT count(*) FROM t";
     assert_eq!(fleet.there(short, "off"), "20000");

@@ -69,6 +69,6 @@ fn all_of_tpch() {
     assert!(
         stayed.is_empty(),
         "these stayed in the server's process: {stayed:?}\n{}",
-        fleet.rows("SELECT * FROM system.jobs WHERE state <> 'finished'")
+        fleet.rows("SELECT * FROM system.cluster_jobs WHERE state <> 'finished'")
     );
 }

@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use super::page::{Block, Item, Mark, Typed, items, typed};
 
 /// Pages that are run here, each by a test of its own.
-const PAGES: [&str; 12] = [
+const PAGES: [&str; 13] = [
     "../README.md",
     "README.md",
     "getting-started.md",
@@ -21,6 +21,7 @@ const PAGES: [&str; 12] = [
     "operating.md",
     "clients.md",
     "reports.md",
+    "jobs.md",
     "settings.md",
     "soundness.md",
     "testing.md",
@@ -212,6 +213,7 @@ pages! {
     operating: "operating.md", 10;
     clients: "clients.md", 4;
     reports: "reports.md", 5;
+    jobs: "jobs.md", 2;
     settings: "settings.md", 0;
     soundness: "soundness.md", 0;
     testing: "testing.md", 1;

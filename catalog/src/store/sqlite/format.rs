@@ -33,6 +33,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0013_owners.sql"),
     include_str!("../migrations/0014_purges.sql"),
     include_str!("../migrations/0015_reports.sql"),
+    include_str!("../migrations/0016_jobs.sql"),
 ];
 
 /// The newest version this build knows.

@@ -58,11 +58,24 @@ pub(super) async fn create(
     read: Option<(TableId, usize)>,
 ) -> Result<Option<TableDef>, Fault> {
     let mut change = lane.change().await?;
-    schemas::require(&mut change, &table.name.schema).await?;
-    let replaced = find(&mut change, &table.name).await?;
+    let replaced = create_in(&mut change, table, extents, replace, read).await?;
+    change.commit().await?;
+    Ok(replaced)
+}
+
+/// The same inside of a change.
+pub(super) async fn create_in(
+    change: &mut SqliteConnection,
+    table: &TableDef,
+    extents: &[Extent],
+    replace: bool,
+    read: Option<(TableId, usize)>,
+) -> Result<Option<TableDef>, Fault> {
+    schemas::require(&mut *change, &table.name.schema).await?;
+    let replaced = find(&mut *change, &table.name).await?;
     if let Some((id, n_extents)) = read {
         let is_same = replaced.as_ref().is_some_and(|old| old.id == id);
-        if !is_same || extents::count(&mut change, id).await? != n_extents {
+        if !is_same || extents::count(&mut *change, id).await? != n_extents {
             return Err(CatalogError::Overtaken { name: table.name.clone() }.into());
         }
     }
@@ -70,7 +83,7 @@ pub(super) async fn create(
         return Err(table_exists(&table.name).into());
     }
     if replaced.is_some() || matches!(table.kind, TableKind::MaterializedView(_) | TableKind::Derived(_)) {
-        let tables = all(&mut change).await?;
+        let tables = all(&mut *change).await?;
         if let Some(old) = &replaced {
             named::may_replace(&tables, old, table.id)?;
         }
@@ -80,19 +93,18 @@ pub(super) async fn create(
     if let Some(old) = &replaced {
         // They would go with the old one.
         if keeps_rights(old, table) {
-            kept = access::grants_on(&mut change, old.id).await?;
+            kept = access::grants_on(&mut *change, old.id).await?;
             kept.iter_mut().for_each(|grant| grant.on = Securable::Table(table.id));
         }
         // One that took another form is not gone.
         if old.id != table.id {
-            purges::remember_derived(&mut change, old).await?;
+            purges::remember_derived(&mut *change, old).await?;
         }
-        delete(&mut change, old.id).await?;
+        delete(&mut *change, old.id).await?;
     }
-    insert(&mut change, table).await?;
-    access::write_grants(&mut change, kept.iter()).await?;
-    extents::insert(&mut change, table.id, 0, extents).await?;
-    change.commit().await?;
+    insert(&mut *change, table).await?;
+    access::write_grants(&mut *change, kept.iter()).await?;
+    extents::insert(&mut *change, table.id, 0, extents).await?;
     Ok(replaced)
 }
 
