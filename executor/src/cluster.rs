@@ -9,7 +9,8 @@
 //!   door        what the port of the scheduler answers
 //!   slots       cores that Ballista forgets to give back
 //!   job         one try: send, watch, cancel
-//!   graph       what a job did: is it whole, and where are its rows?
+//!   graph       what a job did, and where its rows are
+//!   judge       whether they can be believed
 //!   spool       rows of a job that are all here before the first is given out
 //!   run         tries, and what becomes of them
 //!   executor    the process that computes
@@ -26,6 +27,7 @@ mod executor;
 mod functions;
 mod graph;
 mod job;
+mod judge;
 mod options;
 mod restore;
 mod run;
