@@ -34,7 +34,7 @@ struct Config {
     no_auth: Option<bool>,
     no_reports: Option<bool>,
     cluster: Option<SocketAddr>,
-    unprotected: Option<bool>,
+    secret_file: Option<PathBuf>,
     log_json: Option<bool>,
     statements_max: Option<u32>,
     user_statements_max: Option<u32>,
@@ -78,7 +78,7 @@ impl ServeArgs {
         self.no_auth |= config.no_auth.unwrap_or(false);
         self.no_reports |= config.no_reports.unwrap_or(false);
         self.cluster = self.cluster.or(config.cluster);
-        self.unprotected |= config.unprotected.unwrap_or(false);
+        file(&mut self.secret_file, &config.secret_file);
         self.log_json |= config.log_json.unwrap_or(false);
         self.statements_max = self.statements_max.or(config.statements_max);
         self.user_statements_max = self.user_statements_max.or(config.user_statements_max);
