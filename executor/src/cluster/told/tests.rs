@@ -4,8 +4,11 @@ use arrow::datatypes::{DataType, Field, Schema};
 use datafusion::datasource::object_store::ObjectStoreUrl;
 use datafusion::datasource::physical_plan::{CsvSource, FileScanConfigBuilder};
 use datafusion::datasource::table_schema::TableSchema;
+use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::physical_plan::displayable;
+use datafusion::physical_plan::union::UnionExec;
 
+use super::super::check::wanted_files;
 use super::*;
 
 fn extent(name: &str, range: Option<(u64, u64)>) -> Extent {
@@ -122,4 +125,14 @@ fn a_file_that_nothing_is_told_of_is_not_read() {
 #[test]
 fn it_does_not_run() {
     assert!(told(groups()).execute(0, Arc::default()).is_err());
+}
+
+/// An executor reads no file that nobody told of, whoever sent the plan.
+#[test]
+fn what_is_read_is_told_of() {
+    let runtime = RuntimeEnv::default();
+    let union = |plans| UnionExec::try_new(plans).unwrap();
+    assert_eq!(wanted_files(&union(vec![told(groups()), told(groups())]), &runtime).unwrap().len(), 8);
+    assert!(wanted_files(&scan(groups()), &runtime).is_err());
+    assert!(wanted_files(&union(vec![told(groups()), scan(groups())]), &runtime).is_err());
 }
