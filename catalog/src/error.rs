@@ -137,6 +137,14 @@ pub enum CatalogError {
         /// Path or URL.
         location: String,
     },
+    /// A file behind a path is not the one that another process saw there.
+    #[error("\"{location}\" {detail}")]
+    OtherFile {
+        /// Path or URL.
+        location: String,
+        /// `is not there`, `has 7 bytes, not 9`, ..
+        detail: String,
+    },
 }
 
 /// `materialized view "v", derived table "d"`.

@@ -189,10 +189,14 @@ impl FileIdentity {
         with_partitions(builder, partition_values).finish()
     }
 
-    /// A weak etag (`W/".."`) may stay while bytes change.
     fn strong_etag(&self) -> Option<&str> {
-        self.etag.as_deref().filter(|etag| !etag.starts_with("W/") && !etag.is_empty())
+        strong(self.etag.as_deref())
     }
+}
+
+/// A weak etag (`W/".."`) may stay while bytes change.
+pub(crate) fn strong(etag: Option<&str>) -> Option<&str> {
+    etag.filter(|etag| !etag.starts_with("W/") && !etag.is_empty())
 }
 
 /// The fingerprint of an extent that is known by its content; `start` is 0 for a whole file.

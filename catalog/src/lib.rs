@@ -67,4 +67,4 @@ pub use object_stores::{ObjectStores, SteadyStore, is_store_option, plain_locati
 pub use report::{CatchUp, Concurrency, Report, ReportOutput, ReportRun, ReportSpec, RunPlan, RunQuery, RunState};
 pub use table::{ColumnDefault, ExternalSource, FileFormatKind, Function, TableDef, TableKind, TableName};
 pub use text::{CsvDialect, CsvRecords, OpenQuote, whole_records};
-pub use tracker::{Description, ExtentReader, ExtentTracker, table_key};
+pub use tracker::{Description, ExtentReader, ExtentTracker, Looked, SameFiles, Told, Wanted, table_key};

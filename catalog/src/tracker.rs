@@ -15,6 +15,7 @@
 mod discover;
 mod forget;
 mod known;
+mod told;
 mod verify;
 
 use std::collections::BTreeMap;
@@ -31,6 +32,7 @@ use parking_lot::Mutex;
 
 use self::discover::Discovery;
 use self::known::{Change, KnownEntry, KnownTable};
+pub use self::told::{Looked, SameFiles, Told, Wanted};
 use crate::listing::{ListedFile, list_partitioned};
 use crate::store::MetadataStore;
 use crate::{

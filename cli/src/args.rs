@@ -265,9 +265,10 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "ADDR")]
     pub(crate) cluster: Option<SocketAddr>,
 
-    /// Let others than this machine reach the port of --cluster: nothing protects it but the network that it is on
-    #[arg(long, requires = "cluster")]
-    pub(crate) unprotected: bool,
+    /// File with the secret that executors have to know; without it NECTARINE_CLUSTER_SECRET. Needed where others than this machine can
+    /// reach the port of --cluster
+    #[arg(long, value_name = "FILE", requires = "cluster")]
+    pub(crate) secret_file: Option<PathBuf>,
 
     /// Ask for no password: everybody who can connect may do everything (only on 127.0.0.1 or [::1])
     #[arg(long)]
@@ -304,9 +305,10 @@ pub(crate) struct ExecutorArgs {
     #[arg(long, value_name = "DIR")]
     pub(crate) folder: Option<PathBuf>,
 
-    /// Let others than this machine reach the executor: nothing protects it but the network that it is on
-    #[arg(long)]
-    pub(crate) unprotected: bool,
+    /// File with the secret of the server; without it NECTARINE_CLUSTER_SECRET. Needed where others than this machine can reach the
+    /// executor
+    #[arg(long, value_name = "FILE")]
+    pub(crate) secret_file: Option<PathBuf>,
 }
 
 /// What to do with cached results.

@@ -405,7 +405,13 @@ impl Shell {
                     has_bytes = true;
                     self.output.write_all(&bytes)?;
                 }
-                Event::End(receipt) => summary.receipt = receipt,
+                Event::End(receipt) => {
+                    if !receipt.notices.is_empty() {
+                        live.hide();
+                    }
+                    receipt.notices.iter().for_each(|notice| report_notice(&self.terminal, notice));
+                    summary.receipt = receipt;
+                }
             }
         }
         live.hide();

@@ -6,7 +6,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use nectarine_engine::{Executor, run_executor};
+use nectarine_engine::{Executor, cluster_secret, run_executor};
 use tokio::runtime::Runtime;
 
 use crate::args::ExecutorArgs;
@@ -26,7 +26,7 @@ pub(crate) fn run(runtime: &Runtime, args: &ExecutorArgs) -> anyhow::Result<Flow
         cores: args.cores.map(|n| n as usize),
         memory: args.memory.clone(),
         folder,
-        unprotected: args.unprotected,
+        secret: cluster_secret(args.secret_file.as_deref())?,
     };
     let is_enough = runtime.block_on(async {
         let mut stop = Stop::listen()?;

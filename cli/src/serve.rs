@@ -7,7 +7,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use anyhow::Context;
-use nectarine_engine::{ClusterOptions, Engine, FlightOptions, FlightServer, Monitor, TlsOptions};
+use nectarine_engine::{ClusterOptions, Engine, FlightOptions, FlightServer, Monitor, TlsOptions, cluster_secret};
 use tokio::runtime::Runtime;
 
 use crate::args::ServeArgs;
@@ -50,7 +50,8 @@ pub(crate) fn run(runtime: &Runtime, engine: &Engine, args: &ServeArgs) -> anyho
             writeln!(std::io::stdout(), "Metrics at http://{}/metrics", monitor.address())?;
         }
         if let Some(address) = args.cluster {
-            let address = engine.start_cluster(ClusterOptions { address, unprotected: args.unprotected }).await?;
+            let secret = cluster_secret(args.secret_file.as_deref())?;
+            let address = engine.start_cluster(ClusterOptions { address, secret }).await?;
             writeln!(std::io::stdout(), "Executors at {address}")?;
         }
         // For who started it and has to know the port.

@@ -11,6 +11,7 @@
 
 mod executor;
 mod explain;
+mod secret;
 
 use std::sync::Arc;
 
@@ -19,19 +20,22 @@ use datafusion::datasource::source::DataSourceExec;
 use datafusion::execution::context::SessionState;
 use datafusion::execution::{SendableRecordBatchStream, SessionStateBuilder, TaskContext};
 use datafusion::logical_expr::LogicalPlan;
+use datafusion::physical_plan::analyze::AnalyzeExec;
 use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use futures::future::BoxFuture;
+use nectarine_catalog::Extent;
 use nectarine_executor::{
-    Backend, Cluster, ClusterBackend, ClusterOptions, LocalBackend, Placed, Stays, either, planning_options,
-    stays_behind,
+    AnalyzeBackend, Backend, Cluster, ClusterBackend, ClusterOptions, GaveUp, LocalBackend, Placed, Stays, either,
+    planning_options, stays_behind, tell_files,
 };
 
 pub use self::executor::{Executor, run_executor};
 pub(crate) use self::explain::{explain_schema, explain_stages};
+pub use self::secret::cluster_secret;
 use crate::derived::still_there;
 use crate::engine::{Engine, options};
 use crate::progress::Progress;
-use crate::reuse::Planned;
+use crate::reuse::{Planned, ReceiptSlot};
 use crate::settings::{Execution, execution, parse_size};
 use crate::statement::StatementCatalog;
 use crate::{EngineError, ErrorKind, Notice, Result, machine};
@@ -53,10 +57,16 @@ fn from_cluster(error: nectarine_executor::ClusterError) -> EngineError {
     let is_open = matches!(error, nectarine_executor::ClusterError::Unprotected { .. });
     let told = EngineError::new(ErrorKind::Configuration, error.to_string());
     match is_open {
-        true => told.with_hint("listen on 127.0.0.1; or keep others out by a private network and say --unprotected"),
+        true => told.with_hint(
+            "give the server and its executors the same secret (--secret-file or NECTARINE_CLUSTER_SECRET), or listen on \
+             127.0.0.1",
+        ),
         false => told,
     }
 }
+
+/// Letters of the reason in a notice.
+const WHY_LETTERS_MAX: usize = 600;
 
 /// A cluster, and the plan for it.
 type There = (Cluster, Arc<dyn ExecutionPlan>);
@@ -64,6 +74,10 @@ type There = (Cluster, Arc<dyn ExecutionPlan>);
 /// Where a statement is to run.
 pub(crate) struct Placement {
     there: Option<There>,
+    /// Whether what the executors did is told in place of the rows.
+    analyzes: bool,
+    /// Whether the statement asked for the cluster.
+    is_asked: bool,
     /// What who asked for the cluster should know.
     pub(crate) notice: Option<Notice>,
 }
@@ -71,7 +85,7 @@ pub(crate) struct Placement {
 impl Placement {
     /// In this process.
     pub(crate) fn here() -> Self {
-        Self { there: None, notice: None }
+        Self { there: None, analyzes: false, is_asked: false, notice: None }
     }
 
     /// Where a query is to run. `planned` is its plan for this process. Boxed: its type would be a part of that of every statement.
@@ -92,10 +106,16 @@ impl Placement {
     ) -> Result<Self> {
         let ours = options(state.config_options());
         let wanted = execution(&ours.execution)?;
-        let describes = matches!(logical, LogicalPlan::Explain(_) | LogicalPlan::Analyze(_));
-        if wanted == Execution::Local || describes {
+        if wanted == Execution::Local || matches!(logical, LogicalPlan::Explain(_)) {
             return Ok(Self::here());
         }
+        let (logical, local, analyzes) = match logical {
+            LogicalPlan::Analyze(analyze) => match analyzed(&analyze.input, &planned.plan) {
+                Some(local) => (analyze.input.as_ref(), local, true),
+                None => return Ok(Self::here()),
+            },
+            logical => (logical, &planned.plan, false),
+        };
         let least = match wanted {
             Execution::Cluster => 0,
             _ => parse_size("nectarine.cluster_bytes_min", &ours.cluster_bytes_min, machine::memory_bytes())?,
@@ -103,35 +123,60 @@ impl Placement {
         let hits = planned.findings.as_ref().map_or(0, |findings| findings.hits.len());
         let checks = planned.keeping.as_ref().is_some_and(crate::reuse::Keeping::tells);
         let found = match (hits, checks) {
-            (0, false) => travelling(logical, &planned.plan, least, state, catalog).await,
+            (0, false) => travelling(logical, local, least, state, catalog).await,
             (_, true) => Err(Stays("what was kept is checked in this process".to_owned())),
             _ => Err(Stays("it reads cached results".to_owned())),
         };
         Ok(match found {
-            Ok(there) => Self { there: Some(there), notice: None },
+            Ok(there) => Self { there: Some(there), analyzes, is_asked: wanted == Execution::Cluster, notice: None },
             Err(Stays(reason)) => {
                 tracing::debug!(reason, "stays in this process");
                 let notice = Notice { message: "ran in this process".to_owned(), hint: Some(reason) };
-                Self { there: None, notice: (wanted == Execution::Cluster).then_some(notice) }
+                Self { notice: (wanted == Execution::Cluster).then_some(notice), ..Self::here() }
             }
         })
     }
 
-    /// Runs it there. `query` is for those who look.
+    /// Runs it there. `query` is for those who look; who asked for the cluster and gets another is told by `receipt`.
     pub(crate) fn run(
         self,
         plan: Arc<dyn ExecutionPlan>,
         context: Arc<TaskContext>,
         query: String,
         progress: &Progress,
+        receipt: &ReceiptSlot,
     ) -> Result<SendableRecordBatchStream> {
         let Some((cluster, travelling)) = self.there else { return Ok(execute_stream(plan, context)?) };
         let shown = progress.clone();
-        let backend: Arc<dyn Backend> =
-            Arc::new(ClusterBackend::new(cluster, query, move |counts| shown.stages(counts)));
+        let backend = ClusterBackend::new(cluster, query, move |counts| shown.stages(counts));
+        let backend: Arc<dyn Backend> = match self.analyzes {
+            true => Arc::new(AnalyzeBackend::new(backend, plan.schema())),
+            false => Arc::new(backend),
+        };
         let first = Placed { backend, plan: travelling };
         let second = Placed { backend: Arc::new(LocalBackend), plan };
-        Ok(either(first, second, context))
+        let (is_asked, receipt) = (self.is_asked, receipt.clone());
+        Ok(either(first, second, context, move |GaveUp(why)| {
+            if is_asked {
+                let why = shortened(why);
+                let notice = Notice { message: "ran in this process: the cluster gave up".to_owned(), hint: Some(why) };
+                receipt.change(|receipt| receipt.notices.push(notice));
+            }
+        }))
+    }
+}
+
+/// The plan here of a query that is analyzed; `None` if it is no query.
+fn analyzed<'a>(query: &LogicalPlan, plan: &'a Arc<dyn ExecutionPlan>) -> Option<&'a Arc<dyn ExecutionPlan>> {
+    let is_query = !matches!(query, LogicalPlan::Dml(_) | LogicalPlan::Copy(_) | LogicalPlan::Ddl(_));
+    plan.downcast_ref::<AnalyzeExec>().filter(|_| is_query).map(AnalyzeExec::input)
+}
+
+/// What fits behind a notice: an error of a task has all that it passed through.
+fn shortened(text: &str) -> String {
+    match text.char_indices().nth(WHY_LETTERS_MAX) {
+        Some((end, _)) => format!("{}..", &text[..end]),
+        None => text.to_owned(),
     }
 }
 
@@ -184,6 +229,13 @@ async fn plan_there(
                 .to_owned(),
         ));
     }
+    let shared = &catalog.shared;
+    let ours = url::Url::from_directory_path(shared.home.tables()).map(String::from).unwrap_or_default();
+    let tell = |extent: &Extent| {
+        let is_ours = !ours.is_empty() && extent.location.starts_with(&ours);
+        shared.tracker.tell(extent, is_ours)
+    };
+    let plan = tell_files(plan, &tell).map_err(told)?;
     let backend = ClusterBackend::new(cluster.clone(), String::new(), |_| {});
     backend.takes(&plan, &TaskContext::from(&state))?;
     Ok((cluster.clone(), plan))

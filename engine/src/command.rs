@@ -491,11 +491,11 @@ impl StatementRun<'_> {
         planned.notices.extend(place.notice.clone());
         let keeping = planned.keeping;
         let query = redact(self.text.trim());
-        let mut stream = told(place.run(planned.plan, context, query, self.progress)?);
+        let receipt = ReceiptSlot::default();
+        let mut stream = told(place.run(planned.plan, context, query, self.progress, &receipt)?);
         if let Some(keeping) = &keeping {
             stream = keeping.tee(stream);
         }
-        let receipt = ReceiptSlot::default();
         let root = planned.findings.as_ref().map(|findings| findings.root.as_ref());
         let uncacheable = root.and_then(|root| root.err().map(ToString::to_string));
         let root = root.and_then(|root| Root::of(root.ok()?, self.catalog));

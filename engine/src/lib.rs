@@ -75,7 +75,7 @@ mod unfinished;
 mod warm;
 
 pub use answer::{Answer, AnswerKind, Notice};
-pub use cluster::{Executor, run_executor};
+pub use cluster::{Executor, cluster_secret, run_executor};
 pub use collector::Collected;
 pub use engine::{Engine, EngineBuilder};
 pub use error::{EngineError, ErrorKind, NameHints, Result};
@@ -101,7 +101,7 @@ pub use nectarine_planner::canonical::PrefixKind;
 pub use nectarine_planner::reuse::{AdmissionPolicy, Inquiry};
 
 // Where executors come to.
-pub use nectarine_executor::ClusterOptions;
+pub use nectarine_executor::{ClusterOptions, Secret};
 
 // CSV has one form, whoever writes it.
 pub use nectarine_executor::CsvText;

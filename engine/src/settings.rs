@@ -113,8 +113,8 @@ extensions_options! {
         pub cluster_bytes_min: String, default = "256MB".to_string()
 
         /// Whether executors find the same files under the same local paths: they are on this machine, without disks of their own, or
-        /// there is a shared disk. Without it queries over local files run in this process: elsewhere, another file may have that
-        /// name, and nobody would notice.
+        /// there is a shared disk. Executors compare what they find with what this process saw, and another file that has the same
+        /// name, size and time is not noticed. So without it queries over local files run in this process.
         pub cluster_shared_files: bool, default = false
 
         /// Seconds after which a statement is ended with an error, whether it computes or its client does not read; 0 for never.
@@ -187,7 +187,7 @@ pub(crate) const SPILL_FILE_BYTES: &str = "datafusion.execution.max_spill_file_s
 
 /// Beginnings of environment variables that start like a setting and are none: where the home is, passwords, what tests and
 /// benchmarks take, and what a cluster manager tells every program of a service that is called nectarine.
-const NOT_SETTINGS: [&str; 22] = [
+const NOT_SETTINGS: [&str; 23] = [
     "NECTARINE_HOME",
     "NECTARINE_PASSWORD",
     "NECTARINE_TOKEN",
@@ -198,6 +198,7 @@ const NOT_SETTINGS: [&str; 22] = [
     "NECTARINE_APPROVE",
     "NECTARINE_CACHE_ENTRIES",
     "NECTARINE_CLUSTER_KILLS",
+    "NECTARINE_CLUSTER_SECRET",
     "NECTARINE_COLLECT_FILES",
     "NECTARINE_CONFORMANCE",
     "NECTARINE_FAULT_ROUNDS",

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use datafusion::common::Result;
+use datafusion::common::{DataFusionError, Result};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{ExecutionPlan, execute_stream};
@@ -53,21 +53,27 @@ pub struct Placed {
     pub plan: Arc<dyn ExecutionPlan>,
 }
 
-/// The rows of the first; of the second, if the first gives up. Both plans have the same columns and mean the same rows. Nothing runs
-/// before the first row is asked for.
-pub fn either(first: Placed, second: Placed, context: Arc<TaskContext>) -> SendableRecordBatchStream {
+/// The rows of the first; of the second, if the first gives up, which `gave_up` is told. Both plans have the same columns and mean the same
+/// rows. Nothing runs before the first row is asked for.
+pub fn either(
+    first: Placed,
+    second: Placed,
+    context: Arc<TaskContext>,
+    gave_up: impl FnOnce(&GaveUp) + Send + 'static,
+) -> SendableRecordBatchStream {
     let schema = second.plan.schema();
     let rows = async move {
         match first.backend.run(first.plan, Arc::clone(&context)).await {
             Ok(rows) => Ok(rows),
-            Err(error) if gave_up(&error) => second.backend.run(second.plan, context).await,
+            Err(DataFusionError::External(error)) if error.is::<GaveUp>() => {
+                if let Some(why) = error.downcast_ref() {
+                    gave_up(why);
+                }
+                second.backend.run(second.plan, context).await
+            }
             Err(error) => Err(error),
         }
     };
     let rows = stream::once(rows).try_flatten().boxed();
     Box::pin(RecordBatchStreamAdapter::new(schema, rows))
-}
-
-fn gave_up(error: &datafusion::common::DataFusionError) -> bool {
-    matches!(error, datafusion::common::DataFusionError::External(inner) if inner.is::<GaveUp>())
 }

@@ -58,8 +58,9 @@ mod write;
 pub use backend::{Backend, LocalBackend, Placed, either};
 pub use bundle::UnbundleFiles;
 pub use cluster::{
-    Cluster, ClusterBackend, ClusterError, ClusterOptions, Counts, ExecutorOptions, GaveUp, JobSummary, MemberSummary,
-    StageShape, StageSummary, Stays, may_travel, planning_options, run_executor, stage_shapes, stays_behind,
+    AnalyzeBackend, Cluster, ClusterBackend, ClusterError, ClusterOptions, Counts, ExecutorOptions, GaveUp, JobSummary,
+    MemberSummary, Secret, StageShape, StageSummary, Stays, may_travel, planning_options, run_executor, stage_shapes,
+    stays_behind, tell_files,
 };
 pub use csv_files::CsvFilesFactory;
 pub use csv_text::CsvText;

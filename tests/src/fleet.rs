@@ -76,9 +76,17 @@ fn listen(pipe: impl Read + Send + 'static, said: Arc<Mutex<String>>) {
     });
 }
 
+/// A port that nobody has now.
+fn free_port() -> u16 {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    listener.local_addr().expect("it has an address").port()
+}
+
 /// A server and its executors.
 pub struct Fleet {
     executors: Vec<Option<Process>>,
+    /// Where each of them listens for tasks.
+    task_ports: Vec<u16>,
     server: Process,
     url: String,
     cluster: String,
@@ -89,15 +97,20 @@ pub struct Fleet {
 impl Fleet {
     /// With so many executors of so many cores each.
     pub fn start(n_executors: usize, cores: usize) -> Self {
-        Self::with(&["--set", "cluster_shared_files=true"], n_executors, cores)
+        Self::with(&["--set", "cluster_shared_files=true"], |_| (), n_executors, cores)
     }
 
     /// The same where nobody said that executors see the server's files.
     pub fn with_other_disks(n_executors: usize, cores: usize) -> Self {
-        Self::with(&[], n_executors, cores)
+        Self::with(&[], |_| (), n_executors, cores)
     }
 
-    fn with(flags: &[&str], n_executors: usize, cores: usize) -> Self {
+    /// A server that is started another way, and no executors.
+    pub fn alone(change: impl FnOnce(&mut Command)) -> Self {
+        Self::with(&["--set", "cluster_shared_files=true"], change, 0, 0)
+    }
+
+    fn with(flags: &[&str], change: impl FnOnce(&mut Command), n_executors: usize, cores: usize) -> Self {
         watch();
         let only = ONE.lock().unwrap_or_else(PoisonError::into_inner);
         let folder = tempfile::tempdir().expect("a folder");
@@ -106,10 +119,13 @@ impl Fleet {
         command.args(["--no-auth", "--no-reports", "--flight", "127.0.0.1:0", "--cluster", "127.0.0.1:0"]).args(flags);
         // What is reused does not depend on how fast the machine is.
         command.args(["--set", "cluster_bytes_min=0"]);
+        command.current_dir(folder.path());
+        change(&mut command);
         let mut server = Process::start(command);
         let cluster = server.after("Executors at ");
         let url = server.after("Flight SQL at ");
-        let mut fleet = Self { executors: vec![], server, url, cluster, folder, _only: only };
+        let (executors, task_ports) = (vec![], vec![]);
+        let mut fleet = Self { executors, task_ports, server, url, cluster, folder, _only: only };
         for _ in 0..n_executors {
             fleet.add(cores);
         }
@@ -119,11 +135,39 @@ impl Fleet {
 
     /// One more executor; its number.
     pub fn add(&mut self, cores: usize) -> usize {
-        let mut command = Command::new(binary());
-        command.args(["executor", "--server", &self.cluster, "--cores", &cores.to_string(), "--memory", "1GB"]);
+        self.add_with(cores, |_| ())
+    }
+
+    /// One more executor that is started another way.
+    pub fn add_with(&mut self, cores: usize, change: impl FnOnce(&mut Command)) -> usize {
+        let port = free_port();
+        let mut command = self.executor();
+        command.args(["--cores", &cores.to_string(), "--memory", "1GB", "--task-port", &port.to_string()]);
         command.arg("--folder").arg(self.folder.path().join(format!("executor-{}", self.executors.len())));
+        command.current_dir(self.folder.path());
+        change(&mut command);
         self.executors.push(Some(Process::start(command)));
+        self.task_ports.push(port);
         self.executors.len() - 1
+    }
+
+    /// The command line of an executor for this server.
+    pub fn executor(&self) -> Command {
+        let mut command = Command::new(binary());
+        command.args(["executor", "--server", &self.cluster]);
+        command
+    }
+
+    /// Numbers of executors that have tasks.
+    pub fn busy(&self) -> Vec<usize> {
+        let ports = self.rows("SELECT task_port FROM system.executors WHERE running_tasks > 0");
+        let number = |port: &str| self.task_ports.iter().position(|known| port == known.to_string());
+        ports.lines().filter_map(number).collect()
+    }
+
+    /// What an executor said so far; nothing if it was killed.
+    pub fn executor_said(&self, executor: usize) -> String {
+        self.executors[executor].as_ref().map(Process::said).unwrap_or_default()
     }
 
     /// Waits until so many executors are there.
@@ -209,6 +253,15 @@ impl Fleet {
     /// The fleet's folder.
     pub fn folder(&self) -> &Path {
         self.folder.path()
+    }
+
+    /// Waits until the server says something.
+    pub fn wait_said(&self, words: &str) {
+        let until = Instant::now() + PATIENCE;
+        while !self.said().contains(words) {
+            assert!(Instant::now() < until, "\"{words}\" was not said, but:\n{}", self.said());
+            std::thread::sleep(Duration::from_millis(20));
+        }
     }
 
     /// What the server said, for those who look for what went wrong.

@@ -35,7 +35,7 @@ struct Config {
     no_reports: Option<bool>,
     no_jobs: Option<bool>,
     cluster: Option<SocketAddr>,
-    unprotected: Option<bool>,
+    secret_file: Option<PathBuf>,
     log_json: Option<bool>,
     statements_max: Option<u32>,
     user_statements_max: Option<u32>,
@@ -80,7 +80,7 @@ impl ServeArgs {
         self.no_reports |= config.no_reports.unwrap_or(false);
         self.no_jobs |= config.no_jobs.unwrap_or(false);
         self.cluster = self.cluster.or(config.cluster);
-        self.unprotected |= config.unprotected.unwrap_or(false);
+        file(&mut self.secret_file, &config.secret_file);
         self.log_json |= config.log_json.unwrap_or(false);
         self.statements_max = self.statements_max.or(config.statements_max);
         self.user_statements_max = self.user_statements_max.or(config.user_statements_max);

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use nectarine_catalog::ObjectStores;
-use nectarine_executor::ExecutorOptions;
+use nectarine_executor::{ExecutorOptions, Secret};
 
 use super::from_cluster;
 use crate::settings::parse_size;
@@ -29,8 +29,8 @@ pub struct Executor {
     pub memory: String,
     /// Folder for rows on their way between stages and what does not fit in memory.
     pub folder: PathBuf,
-    /// Whether others may reach it although nothing protects it.
-    pub unprotected: bool,
+    /// What the server knows, too. Must be there if others can reach this one.
+    pub secret: Option<Secret>,
 }
 
 /// Runs tasks until somebody ends the process, or the server was away for a while.
@@ -55,7 +55,7 @@ pub async fn run_executor(executor: Executor) -> Result<()> {
         cores,
         memory,
         work_dir: executor.folder.join("stages"),
-        unprotected: executor.unprotected,
+        secret: executor.secret,
     };
     nectarine_executor::run_executor(options, runtime).await.map_err(from_cluster)
 }

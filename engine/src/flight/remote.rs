@@ -345,7 +345,15 @@ fn read_receipt(trailers: &MetadataMap) -> Receipt {
         extents,
         data_to: None,
         kept: number(told::KEPT).unwrap_or(0),
+        notices: read_notices(trailers).unwrap_or_default(),
     }
+}
+
+/// Notices that were not known before the last row.
+fn read_notices(trailers: &MetadataMap) -> Option<Vec<Notice>> {
+    let json = trailers.get_bin(told::NOTICES)?.to_bytes().ok()?;
+    let notices: Vec<told::ToldNotice> = serde_json::from_slice(&json).ok()?;
+    Some(notices.into_iter().map(|told| Notice { message: told.message, hint: told.hint }).collect())
 }
 
 /// What the server said, as it was said there.

@@ -8,13 +8,14 @@
 //!                             nectarine-extents-total, nectarine-extents-reused
 //!                             nectarine-entries      fingerprints of the entries that it used, the first of them
 //!                             nectarine-kept         results that this answer leaves behind
+//!                             nectarine-notices-bin  JSON: notices that were not known when the statement began
 //!   header of GetFlightInfo   nectarine-watch        a name by which the action nectarine.Progress tells how far the statement is
 //! ```
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use tonic::metadata::{AsciiMetadataValue, MetadataMap};
+use tonic::metadata::{AsciiMetadataValue, BinaryMetadataValue, MetadataMap};
 use tonic::{Code, Status};
 
 use crate::progress::ProgressSnapshot;
@@ -29,6 +30,8 @@ pub(super) const EXTENTS_TOTAL: &str = "nectarine-extents-total";
 pub(super) const EXTENTS_REUSED: &str = "nectarine-extents-reused";
 pub(super) const ENTRIES: &str = "nectarine-entries";
 pub(super) const KEPT: &str = "nectarine-kept";
+/// What is binary ends like this.
+pub(super) const NOTICES: &str = "nectarine-notices-bin";
 
 /// The header that gives a statement a name, and how long that may be.
 pub(super) const WATCH: &str = "nectarine-watch";
@@ -148,5 +151,11 @@ pub(super) fn receipt(query_id: &str, receipt: &Receipt) -> Status {
         add(ENTRIES, &entries.join(","));
     }
     add(KEPT, &receipt.kept.to_string());
+    if !receipt.notices.is_empty() {
+        let notices: Vec<ToldNotice> = receipt.notices.iter().map(ToldNotice::from).collect();
+        if let Ok(json) = serde_json::to_vec(&notices) {
+            metadata.insert_bin(NOTICES, BinaryMetadataValue::from_bytes(&json));
+        }
+    }
     Status::with_metadata(Code::Ok, "", metadata)
 }

@@ -7,6 +7,8 @@ use nectarine_catalog::Fingerprint;
 use nectarine_planner::reuse::ExtentCounts;
 use parking_lot::Mutex;
 
+use crate::Notice;
+
 /// How much of an answer was there already.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Reused {
@@ -45,6 +47,8 @@ pub struct Receipt {
     pub data_to: Option<i64>,
     /// Results that this answer leaves behind: published just after it has ended, if they are worth it.
     pub kept: usize,
+    /// What the user should know and nobody knew before it ran.
+    pub notices: Vec<Notice>,
 }
 
 /// Where a statement writes its receipt; whole when its rows have ended.

@@ -5,15 +5,21 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use ballista_core::config::TaskSchedulingPolicy;
+use ballista_core::error::BallistaError;
+use ballista_core::extension::SessionConfigExt;
+use ballista_core::utils::default_config_producer;
 use ballista_executor::executor_process::{ExecutorProcessConfig, start_executor_process};
 use datafusion::execution::runtime_env::RuntimeEnv;
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use tonic::Code;
 
 use super::codec::ClusterCodec;
 use super::functions::registry;
 use super::options::MESSAGE_BYTES;
 use super::restore::RestoringEngine;
+use super::rows_port::rows_port;
+use super::secret::{Gate, Secret};
 use super::server::{ClusterError, HEARTBEAT_SECONDS, is_protected};
 
 /// Rows on their way between stages are deleted after so long, if the server did not say that they can go.
@@ -39,8 +45,8 @@ pub struct ExecutorOptions {
     pub memory: u64,
     /// Rows on their way between stages. All folders in it belong to the executor, which deletes them.
     pub work_dir: PathBuf,
-    /// Whether others may reach it although nothing protects it.
-    pub unprotected: bool,
+    /// What the server knows, too. Must be there if others can reach this one.
+    pub secret: Option<Secret>,
 }
 
 /// Runs tasks until somebody ends the process, or the server is away for long.
@@ -52,12 +58,13 @@ pub async fn run_executor(options: ExecutorOptions, runtime: Arc<RuntimeEnv>) ->
         .and_then(|(host, port)| Some((host.trim_matches(['[', ']']).to_owned(), port.parse::<u16>().ok()?)))
         .ok_or_else(|| failed(format!("\"{}\" is not HOST:PORT", options.server)))?;
     let address = address_of(&options.host).map_err(failed)?;
-    is_protected(address, options.unprotected)?;
+    is_protected(address, options.secret.as_ref())?;
     let port = free_port(address, options.port).map_err(failed)?;
     let task_port = free_port(address, options.task_port).map_err(failed)?;
     std::fs::create_dir_all(&options.work_dir)
         .map_err(|error| failed(format!("cannot create \"{}\": {error}", options.work_dir.display())))?;
     let shared = Arc::clone(&runtime);
+    let shown = options.secret.as_ref().map(Secret::shown);
     let config = ExecutorProcessConfig {
         bind_host: address.ip().to_string(),
         external_host: Some(options.host.clone()),
@@ -76,16 +83,34 @@ pub async fn run_executor(options: ExecutorOptions, runtime: Arc<RuntimeEnv>) ->
         grpc_max_encoding_message_size: MESSAGE_BYTES as u32,
         executor_heartbeat_interval_seconds: HEARTBEAT_SECONDS,
         memory_pool_size: Some(options.memory.max(1 << 20)),
-        override_execution_engine: Some(Arc::new(RestoringEngine::new(Arc::clone(&runtime)))),
+        override_execution_engine: Some(Arc::new(RestoringEngine::new(
+            Arc::clone(&runtime),
+            format!("{}:{port}", options.host),
+        ))),
         override_function_registry: Some(Arc::new(registry())),
         override_runtime_producer: Some(Arc::new(move |_| Ok(Arc::clone(&shared)))),
-        override_physical_codec: Some(ClusterCodec::shared()),
+        override_physical_codec: Some(ClusterCodec::shared(options.secret.clone())),
+        override_arrow_flight_service: Some(rows_port(Gate { secret: options.secret.clone(), whose: "executor" })),
+        override_create_grpc_client_endpoint: shown.clone(),
+        override_config_producer: Some(Arc::new(move || {
+            let config = default_config_producer();
+            match &shown {
+                Some(shown) => config.with_ballista_override_create_grpc_client_endpoint(Arc::clone(shown)),
+                None => config,
+            }
+        })),
         ..ExecutorProcessConfig::default()
     };
     tracing::info!(server = options.server, host = options.host, port, task_port, "executor");
     // Boxed: it is large, and nobody else should have to look into it.
     let running: BoxFuture<'static, _> = start_executor_process(Arc::new(config)).boxed();
-    running.await.map_err(|error| failed(error.to_string()))
+    running.await.map_err(|error| match error {
+        // What the server says, and no more.
+        BallistaError::GrpcError(status) if status.code() == Code::Unauthenticated => {
+            ClusterError::Refused { server: options.server, reason: status.message().to_owned() }
+        }
+        error => failed(error.to_string()),
+    })
 }
 
 fn address_of(host: &str) -> Result<SocketAddr, String> {

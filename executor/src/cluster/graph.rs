@@ -1,14 +1,7 @@
 //! What a job did: is it whole, and where are its rows?
 //!
 //! Ballista 55 recovers from the loss of an executor by beginning stages again, and then counts what their first tries had written as
-//! well. So nothing that it says of a job as a whole is believed; its tasks are looked at one by one:
-//!
-//! ```text
-//!   stages      all ended, none was begun again
-//!   tasks       those that ended well read each partition of their stage once
-//!   inputs      what a stage read is what the tasks before it wrote, each piece once
-//!   rows        are where the tasks of the last stage wrote them
-//! ```
+//! well. So nothing that it says of a job as a whole is believed; its tasks are looked at one by one, and `judge` decides.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -24,10 +17,8 @@ use datafusion::config::ConfigOptions;
 use datafusion::physical_plan::{ExecutionPlan, displayable};
 
 use super::job::Counts;
+use super::judge::{JobFound, Piece, StageFound, TaskFound, judge};
 use super::server::StageSummary;
-
-/// A piece of what a stage wrote: task, output partition, file, executor, sizes.
-type Piece = (usize, usize, Option<u64>, String, String);
 
 /// A piece of an answer.
 #[derive(Debug, Clone)]
@@ -48,26 +39,39 @@ pub(super) fn result_of(
     graph: &dyn ExecutionGraph,
     executors: &HashMap<String, ExecutorMetadata>,
 ) -> Result<Vec<ResultPart>, String> {
-    let mut ended: BTreeMap<usize, &SuccessfulStage> = BTreeMap::new();
-    for (id, stage) in graph.stages() {
-        match stage {
-            ExecutionStage::Successful(stage) if stage.stage_attempt_num == 0 => _ = ended.insert(*id, stage),
-            ExecutionStage::Successful(_) => return Err(format!("stage {id} was begun again")),
-            other => return Err(format!("stage {id} is {}", other.variant_name())),
-        }
+    let found: JobFound = graph.stages().iter().map(|(id, stage)| (*id, found(stage))).collect();
+    let last = judge(&found, |executor| executors.contains_key(executor)).map_err(|doubt| doubt.to_string())?;
+    match graph.stages().get(&last) {
+        Some(ExecutionStage::Successful(stage)) => locations(graph.job_id(), stage, executors),
+        _ => Err(format!("stage {last} is gone")),
     }
-    for (id, stage) in &ended {
-        reads_all_once(stage).map_err(|detail| format!("stage {id} {detail}"))?;
-        for (from, read) in &stage.inputs {
-            let Some(writer) = ended.get(from) else { return Err(format!("stage {from} is gone")) };
-            if pieces_read(read) != pieces_written(writer) {
-                return Err(format!("stage {id} read other rows than stage {from} wrote"));
-            }
-        }
+}
+
+/// A stage in plain numbers.
+fn found(stage: &ExecutionStage) -> StageFound {
+    let ExecutionStage::Successful(stage) = stage else {
+        return StageFound {
+            ended: Err(stage.variant_name().to_owned()),
+            attempt: attempt_of(stage),
+            n_partitions: 0,
+            read_by: vec![],
+            inputs: BTreeMap::new(),
+            tasks: vec![],
+        };
+    };
+    let tasks = ended_well(&stage.task_infos).map(|(task, ended)| TaskFound {
+        executor: ended.executor_id.clone(),
+        partitions: task.global_input_partition_ids.clone(),
+        wrote: ended.partitions.iter().map(|part| written(task.task_id, &ended.executor_id, part)).collect(),
+    });
+    StageFound {
+        ended: Ok(()),
+        attempt: stage.stage_attempt_num,
+        n_partitions: stage.partitions,
+        read_by: stage.output_links.clone(),
+        inputs: stage.inputs.iter().map(|(from, output)| (*from, read(output))).collect(),
+        tasks: tasks.collect(),
     }
-    let mut last = ended.values().filter(|stage| stage.output_links.is_empty());
-    let (Some(last), None) = (last.next(), last.next()) else { return Err("it has not one last stage".to_owned()) };
-    locations(graph.job_id(), last, executors)
 }
 
 /// Tasks that ended well, by what they did.
@@ -78,44 +82,25 @@ fn ended_well(tasks: &[TaskInfo]) -> impl Iterator<Item = (&TaskInfo, &Successfu
     })
 }
 
-fn reads_all_once(stage: &SuccessfulStage) -> Result<(), String> {
-    let mut n_reads = vec![0_usize; stage.partitions];
-    for (task, _) in ended_well(&stage.task_infos) {
-        for partition in &task.global_input_partition_ids {
-            match n_reads.get_mut(*partition) {
-                Some(n) => *n += 1,
-                None => return Err(format!("has no partition {partition}")),
-            }
-        }
-    }
-    match n_reads.iter().position(|n| *n != 1) {
-        None => Ok(()),
-        Some(partition) => Err(format!("read partition {partition} {} times", n_reads[partition])),
+fn written(task: usize, executor: &str, part: &ShuffleWritePartition) -> Piece {
+    Piece {
+        task,
+        partition: part.partition_id as usize,
+        file: part.file_id,
+        executor: executor.to_owned(),
+        sizes: sizes(part).to_string(),
     }
 }
 
-fn pieces_written(stage: &SuccessfulStage) -> Vec<Piece> {
-    let written = ended_well(&stage.task_infos).flat_map(|(task, ended)| {
-        let piece = |part: &ShuffleWritePartition| {
-            let (partition, executor) = (part.partition_id as usize, ended.executor_id.clone());
-            (task.task_id, partition, part.file_id, executor, sizes(part).to_string())
-        };
-        ended.partitions.iter().map(piece).collect::<Vec<_>>()
-    });
-    let mut pieces: Vec<Piece> = written.collect();
-    pieces.sort();
-    pieces
-}
-
-fn pieces_read(read: &StageOutput) -> Vec<Piece> {
-    let locations = read.partition_locations.values().flatten();
-    let piece = |at: &PartitionLocation| {
-        let (partition, executor) = (at.partition_id.partition_id, at.executor_meta.id.clone());
-        (at.map_partition_id, partition, at.file_id, executor, at.partition_stats.to_string())
+fn read(output: &StageOutput) -> Vec<Piece> {
+    let piece = |at: &PartitionLocation| Piece {
+        task: at.map_partition_id,
+        partition: at.partition_id.partition_id,
+        file: at.file_id,
+        executor: at.executor_meta.id.clone(),
+        sizes: at.partition_stats.to_string(),
     };
-    let mut pieces: Vec<Piece> = locations.map(piece).collect();
-    pieces.sort();
-    pieces
+    output.partition_locations.values().flatten().map(piece).collect()
 }
 
 fn sizes(part: &ShuffleWritePartition) -> PartitionStats {

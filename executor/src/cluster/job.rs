@@ -13,6 +13,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::prelude::SessionContext;
 use tokio::sync::mpsc;
 
+use super::check::OTHER_FILE;
 use super::graph::{ResultPart, begun_again, counts, result_of, summaries};
 use super::server::{Cluster, Inner, JobSummary};
 
@@ -182,6 +183,11 @@ impl Attempt {
         }
     }
 
+    /// What is known of it.
+    pub(super) fn summary(&self) -> JobSummary {
+        self.summary.clone()
+    }
+
     /// Writes down how it ended.
     pub(super) fn over(&mut self, outcome: Result<(), &Failed>) {
         if std::mem::replace(&mut self.is_over, true) {
@@ -217,6 +223,10 @@ impl Drop for Attempt {
 /// What executors could not do because one of them went may be done again; anything else is left to this process, which tells it
 /// better.
 fn why(error: &str) -> Failed {
+    // It would have the same files the next time, and says so with the executor's name.
+    if error.contains(OTHER_FILE) {
+        return Failed::GiveUp(error.to_owned());
+    }
     let is_loss = ["FetchFailed", "lost", "Executor", "executor", "Connection", "connect", "transport"];
     match is_loss.iter().any(|word| error.contains(word)) {
         true => Failed::Again(error.to_owned()),
@@ -227,4 +237,20 @@ fn why(error: &str) -> Failed {
 fn now() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn losses_are_tried_again_and_nothing_else() {
+        for error in ["FetchFailed(..)", "Executor 7 was lost", "transport error", "Connection refused"] {
+            assert!(matches!(why(error), Failed::Again(_)), "{error}");
+        }
+        let other = format!("executor 10.0.0.2:7 {OTHER_FILE}: \"/a\" is not there");
+        for error in ["Divide by zero", "Resources exhausted", &other] {
+            assert!(matches!(why(error), Failed::GiveUp(_)), "{error}");
+        }
+    }
 }

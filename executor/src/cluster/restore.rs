@@ -6,7 +6,7 @@
 //!                  CSV and JSON read losing nothing without a word
 //! ```
 //!
-//! Keeps true   a scan reads the same rows here as in the process that planned it.
+//! Keeps true   a scan reads the same rows here as in the process that planned it: the same files (see `check`), the same way.
 
 use std::sync::Arc;
 
@@ -22,7 +22,10 @@ use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::prelude::SessionConfig;
+use nectarine_catalog::SameFiles;
 
+use super::check::{CheckedStage, wanted_files};
+use super::told::ToldFilesExec;
 use crate::footers::{Footers, PlainFooters};
 use crate::named_source::NameScannedFiles;
 use crate::nullable::NullableColumns;
@@ -32,13 +35,17 @@ pub(super) struct RestoringEngine {
     ballista: DefaultExecutionEngine,
     runtime: Arc<RuntimeEnv>,
     footers: PlainFooters,
+    files: SameFiles,
+    /// How the executor is called in errors.
+    executor: Arc<str>,
 }
 
 impl RestoringEngine {
-    /// For tasks that read through `runtime`.
-    pub(super) fn new(runtime: Arc<RuntimeEnv>) -> Self {
+    /// For tasks that read through `runtime`, on the executor that is called so.
+    pub(super) fn new(runtime: Arc<RuntimeEnv>, executor: String) -> Self {
         let footers = PlainFooters::new(runtime.cache_manager.get_metadata_cache_limit());
-        Self { ballista: DefaultExecutionEngine::new(), runtime, footers }
+        let (ballista, files) = (DefaultExecutionEngine::new(), SameFiles::default());
+        Self { ballista, runtime, footers, files, executor: Arc::from(executor) }
     }
 }
 
@@ -53,8 +60,9 @@ impl ExecutionEngine for RestoringEngine {
         work_dir: &str,
         config: &SessionConfig,
     ) -> Result<Arc<dyn QueryStageExecutor>> {
+        let wanted = wanted_files(&plan, &self.runtime)?;
         let plan = restored(plan, &self.runtime, &self.footers, config.options())?;
-        self.ballista.create_query_stage_exec(
+        let task = self.ballista.create_query_stage_exec(
             job_id,
             stage_id,
             task_id,
@@ -62,7 +70,9 @@ impl ExecutionEngine for RestoringEngine {
             plan,
             work_dir,
             config,
-        )
+        )?;
+        let (files, executor) = (self.files.clone(), Arc::clone(&self.executor));
+        Ok(Arc::new(CheckedStage { task, wanted, files, executor }))
     }
 }
 
@@ -74,9 +84,14 @@ pub(super) fn restored(
     options: &ConfigOptions,
 ) -> Result<Arc<dyn ExecutionPlan>> {
     let plan = plan
-        .transform_up(|node| match restored_scan(&node, runtime, plain)? {
-            Some(scan) => Ok(Transformed::yes(scan)),
-            None => Ok(Transformed::no(node)),
+        .transform_up(|node| {
+            if let Some(told) = node.downcast_ref::<ToldFilesExec>() {
+                return Ok(Transformed::yes(Arc::clone(told.input())));
+            }
+            match restored_scan(&node, runtime, plain)? {
+                Some(scan) => Ok(Transformed::yes(scan)),
+                None => Ok(Transformed::no(node)),
+            }
         })
         .data()?;
     NameScannedFiles.optimize(plan, options)

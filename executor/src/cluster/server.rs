@@ -2,7 +2,7 @@
 //!
 //! Threads      of its own: stages are planned by recursion.
 //! Serves       executors and nobody else: plans come from this process, so whoever reaches the port can neither send nor read one.
-//!              He can pretend to be an executor; docs/deploy.md says what keeps him out.
+//!              Who can reach it from elsewhere has to know a secret, or he could pretend to be an executor.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -25,6 +25,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
 use tokio::runtime::{Builder, Handle, Runtime};
+use tonic::service::interceptor::InterceptedService;
 use tonic::transport::Server;
 use tonic::transport::server::TcpIncoming;
 
@@ -32,6 +33,7 @@ use super::codec::ClusterCodec;
 use super::door::OnlyExecutors;
 use super::job::Counts;
 use super::options::MESSAGE_BYTES;
+use super::secret::{Gate, Secret};
 use super::slots::Slots;
 
 /// How often an executor says that it is there.
@@ -69,10 +71,18 @@ pub(super) type Scheduler = SchedulerServer<LogicalPlanNode, PhysicalPlanNode>;
 #[non_exhaustive]
 pub enum ClusterError {
     /// Nothing protects the port.
-    #[error("cannot listen on {address}: nothing protects the ports of a cluster, and others could reach this one")]
+    #[error("cannot listen on {address} without a secret: others than this machine can reach it")]
     Unprotected {
         /// Where.
         address: SocketAddr,
+    },
+    /// The server does not want the executor.
+    #[error("the server at {server} refused this executor: {reason}")]
+    Refused {
+        /// Where.
+        server: String,
+        /// Why.
+        reason: String,
     },
     /// It did not start.
     #[error("cannot start {what}: {detail}")]
@@ -85,8 +95,8 @@ pub enum ClusterError {
 }
 
 /// Fails where others could reach an address that nothing protects.
-pub(super) fn is_protected(address: SocketAddr, unprotected: bool) -> Result<(), ClusterError> {
-    match address.ip().is_loopback() || unprotected {
+pub(super) fn is_protected(address: SocketAddr, secret: Option<&Secret>) -> Result<(), ClusterError> {
+    match address.ip().is_loopback() || secret.is_some() {
         true => Ok(()),
         false => Err(ClusterError::Unprotected { address }),
     }
@@ -97,8 +107,8 @@ pub(super) fn is_protected(address: SocketAddr, unprotected: bool) -> Result<(),
 pub struct ClusterOptions {
     /// To listen on.
     pub address: SocketAddr,
-    /// Whether others may reach it although nothing protects it.
-    pub unprotected: bool,
+    /// What executors know, too. Must be there if others can reach it.
+    pub secret: Option<Secret>,
 }
 
 /// An executor, as it is told.
@@ -183,6 +193,7 @@ pub(super) struct Inner {
     pub(super) active: AtomicUsize,
     told: Mutex<Vec<JobSummary>>,
     slots: Arc<Slots>,
+    pub(super) secret: Option<Secret>,
     /// Last: what runs on it goes with it.
     runtime: Option<Runtime>,
 }
@@ -192,7 +203,7 @@ pub(super) struct Inner {
 const _: fn() = || {
     fn is_thread_safe<T: Send + Sync>() {}
     is_thread_safe::<(Scheduler, Arc<dyn JobState>, SocketAddr, Handle)>();
-    is_thread_safe::<(AtomicUsize, Mutex<Vec<JobSummary>>, Option<Runtime>)>();
+    is_thread_safe::<(AtomicUsize, Mutex<Vec<JobSummary>>, Option<Runtime>, Option<Secret>)>();
 };
 // SAFETY: all of its fields are, as shown above.
 unsafe impl Send for Inner {}
@@ -222,7 +233,7 @@ impl Cluster {
     }
 
     async fn started(options: ClusterOptions) -> Result<Self, ClusterError> {
-        is_protected(options.address, options.unprotected)?;
+        is_protected(options.address, options.secret.as_ref())?;
         let failed = |detail: String| ClusterError::Start { what: "the cluster", detail };
         let runtime = Builder::new_multi_thread()
             .enable_all()
@@ -231,7 +242,7 @@ impl Cluster {
             .build()
             .map_err(|error| failed(error.to_string()))?;
         let handle = runtime.handle().clone();
-        let opened = handle.spawn(Box::pin(open(options.address))).await;
+        let opened = handle.spawn(Box::pin(open(options.address, options.secret.clone()))).await;
         let (scheduler, slots, jobs, address) = opened.map_err(|error| failed(error.to_string()))?.map_err(failed)?;
         let inner = Arc::new(Inner {
             scheduler,
@@ -241,6 +252,7 @@ impl Cluster {
             active: AtomicUsize::new(0),
             told: Mutex::default(),
             slots: Arc::clone(&slots),
+            secret: options.secret,
             runtime: Some(runtime),
         });
         let watched = Arc::downgrade(&inner);
@@ -369,7 +381,7 @@ impl Inner {
 
 type Opened = (Scheduler, Arc<Slots>, Arc<dyn JobState>, SocketAddr);
 
-async fn open(address: SocketAddr) -> Result<Opened, String> {
+async fn open(address: SocketAddr, secret: Option<Secret>) -> Result<Opened, String> {
     let listener =
         tokio::net::TcpListener::bind(address).await.map_err(|error| format!("cannot listen on {address}: {error}"))?;
     let address = listener.local_addr().map_err(|error| error.to_string())?;
@@ -387,7 +399,8 @@ async fn open(address: SocketAddr) -> Result<Opened, String> {
         grpc_server_max_decoding_message_size: MESSAGE_BYTES as u32,
         grpc_server_max_encoding_message_size: MESSAGE_BYTES as u32,
         grpc_client_max_message_size: MESSAGE_BYTES as u32,
-        override_physical_codec: Some(ClusterCodec::shared()),
+        override_physical_codec: Some(ClusterCodec::shared(secret.clone())),
+        override_create_grpc_client_endpoint: secret.as_ref().map(Secret::shown),
         ..SchedulerConfig::default()
     };
     let slots = Arc::new(Slots::default());
@@ -401,7 +414,8 @@ async fn open(address: SocketAddr) -> Result<Opened, String> {
     let service = SchedulerGrpcServer::new(OnlyExecutors::new(scheduler.clone()))
         .max_decoding_message_size(MESSAGE_BYTES)
         .max_encoding_message_size(MESSAGE_BYTES);
-    let serving = Server::builder().add_service(service).serve_with_incoming(TcpIncoming::from(listener));
+    let guarded = InterceptedService::new(service, Gate { secret, whose: "server" });
+    let serving = Server::builder().add_service(guarded).serve_with_incoming(TcpIncoming::from(listener));
     tokio::spawn(async move {
         if let Err(error) = serving.await {
             tracing::error!(%error, "the cluster does not listen any more");

@@ -6,6 +6,7 @@
 //! ```text
 //!   nodes       those below, in the shapes below
 //!   scans       Parquet, CSV and JSON files whose reading is all told; what is lost is put back, see `restore`
+//!   files       each is told of, so that executors know whether they have the same, see `told`
 //!   functions   see `codec`
 //!   the plan    written, read and written again is the same, and prints the same
 //!   floats      are added in one place at the most: two computations of the same floats never meet in one query
@@ -38,6 +39,7 @@ use datafusion_proto::physical_plan::AsExecutionPlan;
 use datafusion_proto::protobuf::PhysicalPlanNode;
 
 use super::codec::{ClusterCodec, is_exact};
+use super::told::{ToldFilesExec, files_of};
 use crate::text_file::JsonArray;
 
 /// Aggregates whose value does not depend on the order of rows, unless they add floats.
@@ -72,10 +74,11 @@ fn stays(reason: impl Into<String>) -> Checked {
 /// Fails with the reason unless `plan` may run on executors. `context` has the object stores that the plan reads from.
 pub fn may_travel(plan: &Arc<dyn ExecutionPlan>, context: &TaskContext) -> Checked {
     let mut checked = Ok(());
-    let mut n_scans = 0;
+    let (mut n_scans, mut n_told) = (0, 0);
     let mut n_inexact = 0;
     let walked = plan.apply(|node| {
-        n_scans += usize::from(node.is::<DataSourceExec>());
+        n_scans += usize::from(files_of(node).is_some());
+        n_told += usize::from(node.is::<ToldFilesExec>());
         n_inexact += usize::from(depends_on_order(node));
         checked = check_node(node);
         Ok(if checked.is_ok() { TreeNodeRecursion::Continue } else { TreeNodeRecursion::Stop })
@@ -84,6 +87,10 @@ pub fn may_travel(plan: &Arc<dyn ExecutionPlan>, context: &TaskContext) -> Check
     walked.map_err(|error| Stays(error.strip_backtrace()))?;
     if n_scans == 0 {
         return stays("it reads no files");
+    }
+    // Each of those is about one scan.
+    if n_told != n_scans {
+        return stays("executors would not know which files it is about");
     }
     if n_inexact > 1 {
         return stays("it computes what depends on the order of rows in more than one place");
@@ -97,6 +104,9 @@ fn check_node(node: &Arc<dyn ExecutionPlan>) -> Checked {
             Some(config) => check_scan(config),
             None => stays("it reads what is in this process's memory"),
         };
+    }
+    if let Some(told) = node.downcast_ref::<ToldFilesExec>() {
+        return told.needed().map(|_| ()).map_err(|error| Stays(error.strip_backtrace()));
     }
     if let Some(repartition) = node.downcast_ref::<RepartitionExec>() {
         return match (repartition.partitioning(), repartition.preserve_order()) {
@@ -230,3 +240,6 @@ fn check_round_trip(plan: &Arc<dyn ExecutionPlan>, context: &TaskContext) -> Che
         false => stays("it would not arrive as it left"),
     }
 }
+
+#[cfg(test)]
+mod tests;

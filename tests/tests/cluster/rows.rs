@@ -178,3 +178,22 @@ fn cancelled_statements_end_there() {
     let short = "SELECT count(*) FROM t";
     assert_eq!(fleet.there(short, "off"), "20000");
 }
+
+/// What the stages did, in place of the rows.
+#[test]
+fn analyzed_there() {
+    let fleet = Fleet::start(2, 1);
+    tables(&fleet);
+    let sql = "SELECT g, count(*) AS c FROM t GROUP BY g ORDER BY g";
+    let told = fleet.there(&format!("EXPLAIN ANALYZE {sql}"), "off");
+    for word in
+        ["\"rows=97, tries=1\"", "Stage 1,", "tasks=2", "Stage 2,", "reads=[1]", "longest_task=", "AggregateExec"]
+    {
+        assert!(told.contains(word), "{told} does not say {word}");
+    }
+    assert_eq!(fleet.jobs("finished"), 1);
+    // In this process as ever.
+    let told = fleet.here(&format!("EXPLAIN ANALYZE {sql}"), "off");
+    assert!(told.contains("Plan with Metrics") && !told.contains("Stage 1"), "{told}");
+    assert_eq!(fleet.jobs("finished"), 1);
+}
