@@ -20,7 +20,7 @@ const SQL: &str =
     "SELECT a.k, count(*) AS n, sum((a.v * b.v) % 7) AS s FROM t a JOIN t b ON a.k = b.k GROUP BY a.k ORDER BY a.k";
 
 /// Stages in the middle of a job that runs, with one task that has ended and one that has not.
-const HALF: &str = "SELECT count(*) FROM system.stages s JOIN system.jobs j ON s.job_id = j.job_id WHERE j.state = 'running' \
+const HALF: &str = "SELECT count(*) FROM system.stages s JOIN system.cluster_jobs j ON s.job_id = j.job_id WHERE j.state = 'running' \
                     AND s.reads_stages <> '' AND s.state = 'running' AND s.tasks = 2 AND s.tasks_done = 1";
 
 fn table(fleet: &Fleet, heavy: usize) {
@@ -69,7 +69,7 @@ fn what_a_task_wrote_before_a_loss_is_not_counted_twice() {
         assert!(expected.starts_with("0,") && expected.lines().count() > LIGHT / 2, "{expected}");
         let started = Instant::now();
         let Some(found) = lost_in_the_middle(&mut fleet) else { continue };
-        let jobs = fleet.rows("SELECT job_id, attempt, state, detail FROM system.jobs ORDER BY started_at");
+        let jobs = fleet.rows("SELECT job_id, attempt, state, detail FROM system.cluster_jobs ORDER BY started_at");
         assert!(
             found == expected,
             "rows differ: {} instead of {}\n{jobs}",
@@ -77,7 +77,7 @@ fn what_a_task_wrote_before_a_loss_is_not_counted_twice() {
             expected.lines().count()
         );
         // That the moment was hit: the stage was begun again, and so was the job.
-        let again = "SELECT count(*) FROM system.jobs WHERE state = 'again' AND detail LIKE '%begun again%'";
+        let again = "SELECT count(*) FROM system.cluster_jobs WHERE state = 'again' AND detail LIKE '%begun again%'";
         assert_ne!(fleet.rows(again), "0", "{jobs}");
         assert!(started.elapsed() < Duration::from_secs(120), "{:?}", started.elapsed());
         return;

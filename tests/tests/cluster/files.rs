@@ -66,7 +66,7 @@ impl Both {
 
     /// What the last job came to.
     fn told(&self) -> String {
-        self.fleet.rows("SELECT state, detail FROM system.jobs ORDER BY started_at DESC LIMIT 1")
+        self.fleet.rows("SELECT state, detail FROM system.cluster_jobs ORDER BY started_at DESC LIMIT 1")
     }
 
     /// Runs both queries, which the executors can not do, because of that.

@@ -81,7 +81,7 @@ fn who_knows_the_secret_computes_and_nobody_else() {
     fleet.add_with(1, |command| _ = command.arg("--secret-file").arg(&file));
     fleet.wait_for(2);
     assert_eq!(fleet.there(QUERY, "off"), fleet.here(QUERY, "off"));
-    let jobs = fleet.rows("SELECT state, detail FROM system.jobs");
+    let jobs = fleet.rows("SELECT state, detail FROM system.cluster_jobs");
     assert_eq!(fleet.jobs("finished"), 1, "{jobs}\n{}", fleet.said());
     for (secret, reason) in [
         (Some("only for the tests of that file"), "the secret is not that of this server"),
