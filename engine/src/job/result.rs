@@ -106,6 +106,7 @@ pub(super) fn receipt(result: &JobResult) -> Receipt {
         extents: result.extents.map(|(total, reused)| ExtentCounts { total, reused }),
         data_to: result.data_to,
         kept: 0,
+        notices: vec![],
     }
 }
 
