@@ -166,7 +166,8 @@ fn cancelled_statements_end_there() {
     let fleet = Fleet::start(1, 2);
     tables(&fleet);
     // Long enough to be cancelled in the middle, on any machine.
-    let long = "SELECT a.g, count(*) FROM t a, t b WHERE a.v + b.v > 7 AND a.id % 2 < 2 GROUP BY a.g ORDER BY a.g";
+    let long =
+        "SELECT a.g, count(*) FROM t a, t b, t c WHERE a.v + b.v > 7 AND b.v + c.v > 7 GROUP BY a.g ORDER BY a.g";
     let out = fleet.run(&format!("SET nectarine.statement_timeout = 3; SET nectarine.execution = 'cluster'; {long}"));
     assert!(!out.status.success(), "{}", out.stdout);
     let until = std::time::Instant::now() + std::time::Duration::from_secs(60);
