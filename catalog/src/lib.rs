@@ -64,6 +64,7 @@ pub use named::{
     DerivedSource, DerivedSources, DerivedTable, Frozen, FrozenRelation, FrozenStream, MaterializedView, depends_on,
 };
 pub use object_stores::{ObjectStores, SteadyStore, is_store_option, plain_location, store_url};
+pub use pieces::in_order;
 pub use report::{CatchUp, Concurrency, Report, ReportOutput, ReportRun, ReportSpec, RunPlan, RunQuery, RunState};
 pub use table::{ColumnDefault, ExternalSource, FileFormatKind, Function, TableDef, TableKind, TableName};
 pub use text::{CsvDialect, CsvRecords, OpenQuote, whole_records};

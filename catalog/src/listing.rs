@@ -23,6 +23,7 @@ use object_store::{GetOptions, ObjectMeta};
 
 pub(crate) use self::hive::PartitionReader;
 pub use self::hive::infer_partition_columns;
+pub(crate) use self::local::Memory;
 use crate::location::{FileKind, Place, endings, local_path};
 use crate::{CatalogError, FileFormatKind, FileIdentity, Location, ObjectStores, Result, object_path};
 
@@ -83,18 +84,37 @@ pub async fn list_partitioned(
     options: &BTreeMap<String, String>,
     partition_columns: &[String],
 ) -> Result<Vec<ListedFile>> {
+    list_again(stores, location, format, options, partition_columns, None).await
+}
+
+/// The same, by whoever lists one table again and again; `memory` belongs to that table.
+pub(crate) async fn list_again(
+    stores: &ObjectStores,
+    location: &Location,
+    format: FileFormatKind,
+    options: &BTreeMap<String, String>,
+    partition_columns: &[String],
+    mut memory: Option<&mut Memory>,
+) -> Result<Vec<ListedFile>> {
     let taking = Taking::new(format, options);
     let columns = partition_columns.to_vec();
     match location.place() {
         Place::Local(_) => {
             let location = location.clone();
-            let listing =
-                tokio::task::spawn_blocking(move || local::list(&location, &taking, PartitionReader::new(columns)));
-            listing.await.map_err(|panic| CatalogError::Location {
+            let mut remembered = memory.as_deref_mut().map(std::mem::take);
+            let listing = tokio::task::spawn_blocking(move || {
+                let listed = local::list(&location, &taking, PartitionReader::new(columns), remembered.as_mut());
+                (listed, remembered)
+            });
+            let (listed, remembered) = listing.await.map_err(|panic| CatalogError::Location {
                 attempted: "list",
                 location: "local files".to_owned(),
                 source: Arc::new(panic),
-            })?
+            })?;
+            if let (Some(memory), Some(remembered)) = (memory, remembered) {
+                *memory = remembered.of_this_listing();
+            }
+            listed
         }
         Place::Remote(_) => {
             // Locations of files carry the URL of the very store, so that whoever reads them needs no options.

@@ -22,7 +22,7 @@ use arrow::datatypes::Schema;
 use datafusion_common::stats::Precision;
 use datafusion_common::{ColumnStatistics, ScalarValue, Statistics};
 
-pub use self::total::{merge_total, merge_total_wide};
+pub use self::total::{forget_text_bounds, merge_total, merge_total_wide};
 use self::value::Bound;
 use crate::Extent;
 

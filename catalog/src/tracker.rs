@@ -33,7 +33,7 @@ use parking_lot::Mutex;
 use self::discover::Discovery;
 use self::known::{Change, KnownEntry, KnownTable};
 pub use self::told::{Looked, SameFiles, Told, Wanted};
-use crate::listing::{ListedFile, list_partitioned};
+use crate::listing::{ListedFile, list_again};
 use crate::store::MetadataStore;
 use crate::{
     CatalogError, Clock, Extent, ExternalSource, Fingerprint, FingerprintBuilder, Location, ObjectStores, Result,
@@ -134,9 +134,15 @@ impl ExtentTracker {
         // Before the listing: a file that is modified meanwhile is then surely racy.
         let now_ns = self.clock.now_ns();
         let location = Location::parse(&source.location, Path::new("/"))?;
-        let files =
-            list_partitioned(&self.stores, &location, source.format, &source.options, &source.partition_columns)
-                .await?;
+        let files = list_again(
+            &self.stores,
+            &location,
+            source.format,
+            &source.options,
+            &source.partition_columns,
+            Some(&mut table.listing),
+        )
+        .await?;
         if let Some(extents) = table.unchanged(&files, now_ns) {
             table.snapshot = Some((listed_at, Arc::clone(&extents)));
             return Ok(extents);

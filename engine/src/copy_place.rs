@@ -32,6 +32,7 @@ use url::Url;
 
 use crate::copy_to::{check_options, shown};
 use crate::engine::Shared;
+use crate::hive_values::name_nulls;
 use crate::holding_store::{HoldingRegistry, Uploads};
 use crate::managed::Sources;
 use crate::noting_store::FirstFault;
@@ -68,6 +69,7 @@ pub(crate) fn is_stream(path: &Path) -> bool {
 /// Turns the place into a URL that DataFusion takes as it is, and takes out options that are not the writer's.
 pub(crate) fn locate(shared: &Shared, state: &SessionState, pipes: &Pipes, copy: &mut CopyTo) -> Result<Place> {
     check_options(copy, state)?;
+    name_nulls(copy, state.config_options())?;
     let name = shown(&copy.output_url).to_string();
     let mut place =
         Place { name, fault: FirstFault::default(), uploads: Uploads::default(), staging: None, stream: None };

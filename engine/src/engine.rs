@@ -16,13 +16,9 @@ use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::prelude::SessionConfig;
 use nectarine_catalog::store::{MetadataStore, SqliteStore};
 use nectarine_catalog::{Clock, ExtentTracker, ObjectStores, SystemClock};
-use nectarine_executor::{
-    Cluster, CsvFilesFactory, ForgetPadded, LowerExtentScans, NameScannedFiles, Stoppable, UnbundleFiles,
-};
+use nectarine_executor::{Cluster, CsvFilesFactory, LowerExtentScans, NameScannedFiles, Stoppable, UnbundleFiles};
 use nectarine_planner::reuse::ReusePrefixes;
-use nectarine_planner::{
-    BoundedPlans, DistinctOnKeys, ExactDecimals, PlainAntiJoins, UnambiguousFilters, WholeWindows,
-};
+use nectarine_planner::{BoundedPlans, DistinctOnKeys, ExactDecimals, PlainAntiJoins};
 
 use crate::access::Who;
 use crate::catalog_view::CatalogCache;
@@ -30,6 +26,7 @@ use crate::home::Home;
 use crate::job::{ActiveJobs, Jobs};
 use crate::memory::SharedMemory;
 use crate::mended_functions::mend_functions;
+use crate::mends::Mend;
 use crate::only_views::OnlyViews;
 use crate::query_log::QueryLog;
 use crate::report::{ActiveRuns, Reports};
@@ -208,11 +205,12 @@ impl EngineBuilder {
         let runtime = runtime(&home, config.options(), &object_stores)?;
 
         let mut rules = PhysicalOptimizer::new().rules;
-        UnambiguousFilters::guard(&mut rules);
-        WholeWindows::guard(&mut rules);
+        for mend in Mend::ALL {
+            mend.put_into(&mut rules);
+        }
+        // First entries are looked up, then plans are mended, then extents become files.
         rules.insert(0, Arc::new(ReusePrefixes));
         rules.insert(1, Arc::new(PlainAntiJoins));
-        rules.insert(2, Arc::new(ForgetPadded));
         rules.insert(3, Arc::new(LowerExtentScans::new(Arc::clone(&runtime))));
         rules.push(Arc::new(NameScannedFiles));
         rules.push(Arc::new(UnbundleFiles));

@@ -47,7 +47,7 @@ use crate::staging::Staging;
 use crate::statement::wrap;
 
 /// How Hive writes NULL in a path.
-const NULL: &str = "__HIVE_DEFAULT_PARTITION__";
+pub(crate) const NULL: &str = "__HIVE_DEFAULT_PARTITION__";
 
 /// The plan that writes new files into the folder of an external table. `sources` are looked at again before any file
 /// appears.

@@ -14,6 +14,10 @@ use std::sync::{Mutex, PoisonError};
 /// Of so many parts of the memory, one is kept from operators that can spill.
 const KEPT_PART: usize = 5;
 
+/// Where operators that cannot spill hold memory, more of them will come, and want about as much: a merge of sorts follows those of
+/// their spills. So much is kept for them besides, or a part of the rest, if that is more.
+const KEPT_BYTES: usize = 6 << 20;
+
 /// How the memory of one statement is called where it is not enough.
 pub(crate) const OF_QUERY: &str = "query";
 
@@ -100,7 +104,9 @@ impl MemoryPool for SharedMemory {
         let mut held = self.held();
         match reservation.consumer().can_spill() {
             true => {
-                let kept = (self.limit / KEPT_PART).max(held.unspillable);
+                let rest = self.limit.saturating_sub(held.unspillable);
+                let more = (2 * held.unspillable).min((rest / KEPT_PART).max(KEPT_BYTES)).min(rest / 2);
+                let kept = (self.limit / KEPT_PART).max(held.unspillable + more);
                 let share = self.limit.saturating_sub(kept) / held.n_spilling.max(1);
                 if reservation.size() + additional > share {
                     return Err(self.too_little(reservation, additional, share));
@@ -143,38 +149,54 @@ mod tests {
         Arc::new(SharedMemory::new(limit))
     }
 
+    const MB: usize = 1 << 20;
+
     #[test]
     fn spilling_operators_leave_a_part_to_those_that_cannot() {
-        let pool = pool(1000);
+        let pool = pool(1000 * MB);
         let sort = MemoryConsumer::new("sort").with_can_spill(true).register(&pool);
         let other = MemoryConsumer::new("other sort").with_can_spill(true).register(&pool);
-        assert!(sort.try_grow(401).is_err());
-        sort.try_grow(400).unwrap();
+        assert!(sort.try_grow(401 * MB).is_err());
+        sort.try_grow(400 * MB).unwrap();
         drop(other);
-        sort.try_grow(400).unwrap();
+        sort.try_grow(400 * MB).unwrap();
         let error = sort.try_grow(1).unwrap_err().to_string();
-        assert!(error.contains("for sort with 800.0 B already allocated"), "{error}");
+        assert!(error.contains("for sort with 800.0 MB already allocated"), "{error}");
         let merge = MemoryConsumer::new("merge").register(&pool);
-        merge.try_grow(200).unwrap();
+        merge.try_grow(200 * MB).unwrap();
         assert!(merge.try_grow(1).is_err());
-        assert_eq!(pool.reserved(), 1000);
+        assert_eq!(pool.reserved(), 1000 * MB);
         drop(sort);
-        merge.try_grow(800).unwrap();
+        merge.try_grow(800 * MB).unwrap();
         drop(merge);
         assert_eq!(pool.reserved(), 0);
     }
 
+    /// What is held already is not what is kept: a merge that comes later finds room too.
     #[test]
     fn what_cannot_spill_narrows_what_can() {
-        let pool = pool(1000);
+        let pool = pool(1000 * MB);
         let join = MemoryConsumer::new("join").register(&pool);
-        join.try_grow(700).unwrap();
+        join.try_grow(700 * MB).unwrap();
         let sort = MemoryConsumer::new("sort").with_can_spill(true).register(&pool);
-        assert!(sort.try_grow(301).is_err());
-        sort.try_grow(300).unwrap();
+        assert!(sort.try_grow(241 * MB).is_err());
+        sort.try_grow(240 * MB).unwrap();
+        let merge = MemoryConsumer::new("merge").register(&pool);
+        merge.try_grow(60 * MB).unwrap();
         // What is taken without asking is counted all the same.
-        join.grow(100);
-        assert_eq!(pool.reserved(), 1100);
+        join.grow(100 * MB);
+        assert_eq!(pool.reserved(), 1100 * MB);
         assert!(join.try_grow(1).is_err());
+    }
+
+    #[test]
+    fn little_memory_keeps_room_for_batches() {
+        let pool = pool(20 * MB);
+        let merge_of_spills = MemoryConsumer::new("merge of spills").register(&pool);
+        merge_of_spills.try_grow(4 * MB).unwrap();
+        let sort = MemoryConsumer::new("sort").with_can_spill(true).register(&pool);
+        assert!(sort.try_grow(10 * MB + 1).is_err());
+        sort.try_grow(10 * MB).unwrap();
+        MemoryConsumer::new("merge").register(&pool).try_grow(6 * MB).unwrap();
     }
 }

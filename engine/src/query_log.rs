@@ -1,19 +1,24 @@
 //! [`QueryLog`]: every statement leaves a record in `system.queries`.
 //!
-//! One task owns the log and writes in batches; a statement only sends a message. A log that cannot be written never
-//! fails a statement.
+//! One task owns the log and writes in batches, what comes within a moment in one; a statement only sends a message. A log that
+//! cannot be written never fails a statement.
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
+use std::time::Duration;
 
 use nectarine_catalog::QueryId;
 use nectarine_catalog::store::{MetadataStore, QueryRecord};
 use parking_lot::Mutex;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Notify, mpsc, oneshot};
 
 use crate::trace::{Trace, Tracer};
 
 /// Records written in one transaction at the most.
 const BATCH_MAX: usize = 256;
+/// How long the first record of a batch waits for others: a transaction costs more than hundreds of records.
+const GATHERED_FOR: Duration = Duration::from_millis(20);
 /// Records that may wait; when the disk is that far behind, records are dropped, statements are not slowed.
 const QUEUE_MAX: usize = 16_384;
 /// Longer statements are cut in the log.
@@ -62,6 +67,8 @@ pub(crate) struct QueryLog {
     counts: Arc<Mutex<Counts>>,
     process: Arc<str>,
     sender: mpsc::Sender<Message>,
+    /// Somebody waits for the log.
+    hurry: Arc<Notify>,
     tracer: Option<Tracer>,
 }
 
@@ -69,8 +76,9 @@ impl QueryLog {
     /// Starts the task that owns the log. Records carry the name of the process.
     pub(crate) fn start(store: Arc<dyn MetadataStore>, keep: usize, process: &str, tracer: Option<Tracer>) -> Self {
         let (sender, receiver) = mpsc::channel(QUEUE_MAX);
-        tokio::spawn(own(store, keep, receiver));
-        Self { counts: Arc::default(), process: Arc::from(process), sender, tracer }
+        let hurry = Arc::new(Notify::new());
+        tokio::spawn(own(store, keep, receiver, Arc::clone(&hurry)));
+        Self { counts: Arc::default(), process: Arc::from(process), sender, hurry, tracer }
     }
 
     /// The trace of a statement, if somebody wants it.
@@ -97,6 +105,7 @@ impl QueryLog {
     pub(crate) async fn flush(&self) {
         let (done, is_done) = oneshot::channel();
         if self.sender.send(Message::Flush(done)).await.is_ok() {
+            self.hurry.notify_one();
             let _ = is_done.await;
         }
     }
@@ -109,14 +118,34 @@ impl QueryLog {
     }
 }
 
-async fn own(store: Arc<dyn MetadataStore>, keep: usize, mut receiver: mpsc::Receiver<Message>) {
+async fn own(store: Arc<dyn MetadataStore>, keep: usize, mut receiver: mpsc::Receiver<Message>, hurry: Arc<Notify>) {
     let mut messages = Vec::with_capacity(BATCH_MAX);
     while receiver.recv_many(&mut messages, BATCH_MAX).await > 0 {
-        let mut records = vec![];
+        if messages.len() < BATCH_MAX {
+            // Not woken by each record that comes meanwhile.
+            let _ = tokio::time::timeout(GATHERED_FOR, hurry.notified()).await;
+            while messages.len() < BATCH_MAX
+                && let Ok(message) = receiver.try_recv()
+            {
+                messages.push(message);
+            }
+        }
+        let mut records: Vec<QueryRecord> = vec![];
         let mut waiting = vec![];
+        // A short statement begins and ends within one batch: its end says it all.
+        let mut positions = HashMap::new();
         for message in messages.drain(..) {
             match message {
-                Message::Record(record) => records.push(*record),
+                Message::Record(record) => match positions.entry(record.query_id) {
+                    Entry::Occupied(position) => {
+                        let position: &usize = position.get();
+                        records[*position] = *record;
+                    }
+                    Entry::Vacant(position) => {
+                        position.insert(records.len());
+                        records.push(*record);
+                    }
+                },
                 Message::Flush(done) => waiting.push(done),
             }
         }

@@ -10,6 +10,7 @@ use std::any::Any;
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use arrow::array::timezone::Tz;
 use datafusion::common::extensions_options;
 use datafusion::config::{ConfigEntry, ConfigExtension, ConfigOptions, ExtensionOptions};
 
@@ -412,6 +413,10 @@ pub(crate) fn check_value(name: &str, value: &str) -> Result<()> {
             _ => Ok(()),
         },
         "nectarine.reuse" => reuse_mode(value).map(|_| ()),
+        "datafusion.execution.time_zone" if !value.is_empty() && value.parse::<Tz>().is_err() => {
+            Err(EngineError::new(ErrorKind::Configuration, format!("there is no time zone \"{value}\""))
+                .with_hint("zones are named like 'Europe/Berlin', 'UTC' and '+02:00'"))
+        }
         "nectarine.trace_endpoint" if !value.trim().is_empty() => trace::check(value.trim()).map(drop),
         "nectarine.float_sums" => adds_exactly(value).map(|_| ()),
         "nectarine.execution" => execution(value).map(|_| ()),

@@ -23,7 +23,7 @@ use datafusion::datasource::listing::PartitionedFile;
 use datafusion::datasource::physical_plan::{FileGroup, FileScanConfig};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
-use nectarine_catalog::Extent;
+use nectarine_catalog::{Extent, in_order};
 use nectarine_planner::node::{ExtentScanExec, Reading};
 
 use crate::rewrite_scans::rewrite_scans;
@@ -61,25 +61,38 @@ impl Bundle {
     /// Adds its files to `files`: all of them as they are, or what lies in a range of their bytes.
     fn unpack(&self, range: Option<(u64, u64)>, files: &mut Vec<PartitionedFile>) -> Result<()> {
         let extents = &self.extents[self.positions.clone()];
-        files.reserve(extents.len());
-        let Some((first, last)) = range else {
-            for extent in extents {
-                files.push(whole_file(extent, &self.reading)?);
-            }
-            return Ok(());
+        let made = match range {
+            None => in_order(extents, |part| part.iter().map(|extent| self.file(extent, None)).collect()),
+            Some(range) => in_order(&within(extents, range), |part| {
+                part.iter().map(|(extent, (from, to))| self.file(extent, Some((*from, *to)))).collect()
+            }),
         };
-        let mut start = 0;
-        for extent in extents {
-            let end = start + extent.file_bytes;
-            let (from, to) = (start.max(first), end.min(last));
-            if from < to {
-                let file = whole_file(extent, &self.reading)?;
-                files.push(file.with_range((from - start) as i64, (to - start) as i64));
-            }
-            start = end;
-        }
+        let made: Vec<Vec<PartitionedFile>> = made.into_iter().collect::<Result<_>>()?;
+        files.reserve(made.iter().map(Vec::len).sum());
+        files.extend(made.into_iter().flatten());
         Ok(())
     }
+
+    fn file(&self, extent: &Arc<Extent>, range: Option<(u64, u64)>) -> Result<PartitionedFile> {
+        let file = whole_file(extent, &self.reading)?;
+        Ok(match range {
+            Some((from, to)) => file.with_range(from as i64, to as i64),
+            None => file,
+        })
+    }
+}
+
+/// Which extents lie in a range of the bytes of all, and which of their own bytes.
+fn within(extents: &[Arc<Extent>], (first, last): (u64, u64)) -> Vec<(&Arc<Extent>, (u64, u64))> {
+    let mut start = 0;
+    let own = extents.iter().filter_map(|extent| {
+        let end = start + extent.file_bytes;
+        let (from, to) = (start.max(first), end.min(last));
+        let own = (from < to).then(|| (extent, (from - start, to - start)));
+        start = end;
+        own
+    });
+    own.collect()
 }
 
 /// Puts files in the place of bundles. Runs behind all rules that look at scans.

@@ -14,11 +14,15 @@
 //! DataFusion 55 believes such a column to be constant above as well. Then it sorts by it without looking, and gives out groups
 //! before they are whole: rows come in the wrong order, are cut wrongly by a LIMIT, or groups come twice.
 //!
+//! Neither does it mind that a cast may put values into another order (casts.rs): of its statistics nothing is left then either.
+//!
 //! Runs after   entries were looked up: what a plan means does not change. Runs before the other rules, which decide by it.
 //! Keeps true   schema, rows, partitions.
 //!
 //! A sort-merge join (`prefer_hash_join = false`) has to know how its inputs are sorted, or they would be sorted again. There
 //! `PlainRowsExec` stands above the join, and forgets what was known of the padded columns alone.
+
+mod casts;
 
 use std::fmt;
 use std::ops::Range;
@@ -45,7 +49,11 @@ pub struct ForgetPadded;
 
 impl PhysicalOptimizerRule for ForgetPadded {
     fn optimize(&self, plan: Arc<dyn ExecutionPlan>, _config: &ConfigOptions) -> Result<Arc<dyn ExecutionPlan>> {
+        let gives_bounds = plan.exists(|node| Ok(is_ungrouped(node)))?;
         plan.transform_up(|node| {
+            if gives_bounds && casts::disorders(&node) {
+                return Ok(Transformed::yes(PlainRows::over(node, Forgets::Bounds)?));
+            }
             if let Some(groups) = node.downcast_ref::<AggregateExec>()
                 && groups.group_expr().has_grouping_set()
             {
@@ -78,6 +86,11 @@ impl PhysicalOptimizerRule for ForgetPadded {
     fn schema_check(&self) -> bool {
         true
     }
+}
+
+/// An aggregate over all rows, which DataFusion may answer from statistics alone.
+fn is_ungrouped(node: &Arc<dyn ExecutionPlan>) -> bool {
+    node.downcast_ref::<AggregateExec>().is_some_and(|groups| groups.group_expr().is_empty())
 }
 
 /// Whether something is known of all rows that need not hold for a row of NULLs.
@@ -134,6 +147,9 @@ struct PlainRows {
 
 #[derive(Clone, Debug)]
 enum Forgets {
+    /// The least and the greatest value of each column.
+    Bounds,
+    /// All but those, and the number of rows.
     All,
     /// Whatever speaks of these columns.
     Columns(Range<usize>),
@@ -142,6 +158,7 @@ enum Forgets {
 impl Forgets {
     fn speaks_of(&self, expr: &Arc<dyn PhysicalExpr>) -> bool {
         match self {
+            Self::Bounds => false,
             Self::All => true,
             Self::Columns(columns) => collect_columns(expr).iter().any(|column| columns.contains(&column.index())),
         }
@@ -151,8 +168,10 @@ impl Forgets {
     fn rest(&self, input: &Arc<dyn ExecutionPlan>) -> Result<EquivalenceProperties> {
         let known = input.equivalence_properties();
         let mut rest = EquivalenceProperties::new(input.schema());
-        if matches!(self, Self::All) {
-            return Ok(rest);
+        match self {
+            Self::Bounds => return Ok(known.clone()),
+            Self::All => return Ok(rest),
+            Self::Columns(_) => {}
         }
         let kept = |expr: &&Arc<dyn PhysicalExpr>| !self.speaks_of(expr);
         let classes = known.eq_group().iter().map(|class| EquivalenceClass::new(class.iter().filter(kept).cloned()));
@@ -203,7 +222,7 @@ impl ExecutionPlan for PlainRows {
     }
 
     fn maintains_input_order(&self) -> Vec<bool> {
-        vec![matches!(self.forgets, Forgets::Columns(_))]
+        vec![!matches!(self.forgets, Forgets::All)]
     }
 
     fn benefits_from_input_partitioning(&self) -> Vec<bool> {
@@ -242,6 +261,7 @@ impl ExecutionPlan for PlainRows {
         _arguments: &StatisticsArgs,
     ) -> Result<Arc<Statistics>> {
         match inputs {
+            [input] if matches!(self.forgets, Forgets::Bounds) => Ok(Arc::new(casts::without_bounds(input))),
             [input] => Ok(Arc::clone(input)),
             _ => internal_err!("PlainRowsExec has one child"),
         }

@@ -117,6 +117,7 @@ fn group_by_source(scan: &ExtentScanExec, config: &ConfigOptions, with_statistic
         if with_statistics && extent.range.is_none() && extent.rows.is_some() {
             let columns = scan.projection().map(Vec::as_slice);
             let known = stats::decode(extent, &reading.file_schema, columns);
+            let known = stats::forget_text_bounds(known, &reading.file_schema);
             file = file.with_statistics(Arc::new(forget_float_bounds(known, &reading.file_schema)));
         }
         if is_array {

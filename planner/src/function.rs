@@ -134,6 +134,12 @@ impl SqlFunction {
         if has_subquery {
             return plan_err!("function \"{name}\": subqueries in the body are not offered");
         }
+        let of_rows = body.exists(|expr| Ok(matches!(expr, Expr::AggregateFunction(_) | Expr::WindowFunction(_))))?;
+        if of_rows {
+            return plan_err!(
+                "function \"{name}\": aggregates and window functions in the body are not offered; use them around the function"
+            );
+        }
 
         let context = SimplifyContext::builder().with_schema(Arc::clone(&arguments)).build();
         let body = exact_comparisons(body, &arguments)?.data;

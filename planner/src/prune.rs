@@ -7,7 +7,8 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, BooleanArray, UInt64Array};
+use arrow::array::{Array, ArrayRef, BooleanArray, UInt64Array};
+use arrow::compute::concat;
 use arrow::datatypes::{DataType, SchemaRef};
 use datafusion::catalog::Session;
 use datafusion::common::pruning::PruningStatistics;
@@ -16,7 +17,7 @@ use datafusion::common::{Column, DFSchema, Result, ScalarValue};
 use datafusion::logical_expr::Expr;
 use datafusion::logical_expr::utils::conjunction;
 use datafusion::physical_optimizer::pruning::PruningPredicateBuilder;
-use nectarine_catalog::{Extent, stats};
+use nectarine_catalog::{Extent, in_order, stats};
 use parking_lot::Mutex;
 
 /// The extents that may hold rows for which all `filters` are true.
@@ -72,13 +73,27 @@ impl ExtentColumns<'_> {
     }
 
     fn read(&self, ordinal: usize) -> ExtentColumn {
+        let parts = in_order(self.extents, |part| self.read_part(part, ordinal));
+        let together = |bounds: fn(&ExtentColumn) -> Option<&ArrayRef>| {
+            let arrays: Vec<&dyn Array> =
+                parts.iter().map(|part| bounds(part).map(AsRef::as_ref)).collect::<Option<_>>()?;
+            concat(&arrays).ok()
+        };
+        ExtentColumn {
+            min: together(|part| part.min.as_ref()),
+            max: together(|part| part.max.as_ref()),
+            nulls: parts.iter().flat_map(|part| &part.nulls).collect(),
+        }
+    }
+
+    fn read_part(&self, extents: &[Arc<Extent>], ordinal: usize) -> ExtentColumn {
         let data_type = self.schema.field(ordinal).data_type();
-        let mut nulls = Vec::with_capacity(self.extents.len());
+        let mut nulls = Vec::with_capacity(extents.len());
         let has_bounds =
             !(data_type.is_floating() || matches!(data_type, DataType::Dictionary(_, value) if value.is_floating()));
         let unknown = ScalarValue::try_from(data_type).ok().filter(|_| has_bounds);
         let (mut min, mut max) = (vec![], vec![]);
-        for extent in self.extents {
+        for extent in extents {
             let known = stats::column(extent, self.schema, ordinal);
             // A count of some row groups says nothing of the others.
             nulls.push(match known.null_count {

@@ -108,3 +108,34 @@ async fn rows_with_nan_are_not_pruned() {
         }
     }
 }
+
+/// '10' is below '9': bounds of a column are not those of its values as text, numbers or times of day.
+#[tokio::test(flavor = "multi_thread")]
+async fn bounds_of_casts() {
+    let db = Db::new().await;
+    db.ok("CREATE TABLE t AS SELECT * FROM (VALUES ('10', 9, TIMESTAMP '2024-01-01T23:00:00'), ('9', 10, TIMESTAMP '2024-01-02T01:00:00'), \
+           ('95', 5, TIMESTAMP '2024-01-03T12:00:00'), ('100', 100, TIMESTAMP '2024-01-04T02:00:00')) AS v(s, n, ts)")
+        .await;
+    db.ok("COPY t TO '{dir}/t.parquet'").await;
+    db.ok("COPY (SELECT n, s FROM t) TO '{dir}/p/' STORED AS PARQUET PARTITIONED BY (s)").await;
+    for mode in MODES {
+        db.ok(&format!("SET nectarine.reuse = '{mode}'")).await;
+        for from in ["t", "'{dir}/t.parquet'"] {
+            for (sql, expected) in [
+                ("SELECT max(x), min(x) FROM (SELECT s::int AS x FROM t)", "100|9"),
+                ("SELECT max(x), min(x) FROM (SELECT CAST(s AS DOUBLE)::int AS x FROM t)", "100|9"),
+                ("SELECT max(x), min(x) FROM (SELECT n::text AS x FROM t)", "9|10"),
+                ("SELECT max(x), min(x) FROM (SELECT ts::time AS x FROM t)", "23:00:00|01:00:00"),
+                ("SELECT max(x), min(x) FROM (SELECT n::double AS x FROM t)", "100.0|5.0"),
+                ("SELECT max(s), min(s), max(n) FROM t", "95|10|100"),
+                ("SELECT count(*) FROM t WHERE s::int BETWEEN 9 AND 10", "2"),
+                ("SELECT x FROM (SELECT s::int AS x FROM t) WHERE x >= 95 ORDER BY x DESC", "100\n95"),
+                ("SELECT count(*) FROM (SELECT s FROM t LIMIT 10) WHERE s::int >= 9 AND s::int <= 10", "2"),
+            ] {
+                let sql = sql.replace("FROM t", &format!("FROM {from}"));
+                assert_eq!(db.ok(&sql).await, expected, "{mode}: {sql}");
+            }
+        }
+        assert_eq!(db.ok("SELECT count(*) FROM '{dir}/p/' WHERE s BETWEEN 9 AND 10").await, "2", "{mode}");
+    }
+}

@@ -3,13 +3,16 @@
 //! Cost   that of the `stat`s, shared by threads (see folder.rs), and one allocation per file for its location.
 
 mod folder;
+mod memory;
 
 use std::fs::{self, Metadata};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use self::folder::{Folder, Kind, Names};
+use self::folder::{Contents, Folder, Found, Kind, Names};
+pub(crate) use self::memory::Memory;
+use self::memory::Remembered;
 use super::{ListedFile, PartitionReader, Taking};
 use crate::location::{Part, Place, is_hidden, push_encoded};
 use crate::{CatalogError, FileIdentity, Location, Result};
@@ -17,11 +20,21 @@ use crate::{CatalogError, FileIdentity, Location, Result};
 /// Deeper is a mistake, or a file system that lies.
 const MAX_DEPTH: usize = 256;
 
-pub(super) fn list(location: &Location, taking: &Taking, partitions: PartitionReader) -> Result<Vec<ListedFile>> {
+/// `memory` is of earlier listings of the same location, for the same table.
+pub(super) fn list(
+    location: &Location,
+    taking: &Taking,
+    partitions: PartitionReader,
+    memory: Option<&mut Memory>,
+) -> Result<Vec<ListedFile>> {
     let Place::Local(root) = location.place() else { return Ok(Vec::new()) };
-    let mut walk = Walk { taking, partitions, files: Vec::new(), above: Vec::new(), n_others: 0 };
+    let mut walk = Walk { taking, partitions, memory, files: Vec::new(), above: Vec::new(), n_others: 0 };
     if let Some(glob) = location.glob() {
         let alternatives = glob.alternatives();
+        // They choose differently among the names of one folder.
+        if alternatives.len() > 1 || alternatives.iter().flatten().any(|part| *part == Part::AnyDepth) {
+            walk.memory = None;
+        }
         for parts in alternatives {
             walk.glob(Path::new("/"), parts)?;
         }
@@ -52,6 +65,7 @@ pub(super) fn list(location: &Location, taking: &Taking, partitions: PartitionRe
 struct Walk<'a> {
     taking: &'a Taking,
     partitions: PartitionReader,
+    memory: Option<&'a mut Memory>,
     files: Vec<ListedFile>,
     /// Device and inode of the folders we are in: one that is among them is a loop.
     above: Vec<(u64, u64)>,
@@ -79,7 +93,7 @@ impl Walk<'_> {
         }
         let taking = self.taking;
         let wanted = |name: &str, is_file: bool| !is_hidden(name) && (!is_file || taking.takes(name));
-        let entries = read_folder(path, wanted, &mut self.n_others)?;
+        let entries = self.read_folder(path, wanted)?;
         self.entries(path, entries, &mut Self::folder)?;
         self.above.pop();
         Ok(())
@@ -142,7 +156,7 @@ impl Walk<'_> {
 
     /// Entries of a folder on a glob's way; none if it is no folder or not there.
     fn entries_of_glob(&mut self, path: &Path, wanted: impl Fn(&str, bool) -> bool) -> Result<Vec<Entry>> {
-        match read_folder(path, wanted, &mut self.n_others) {
+        match self.read_folder(path, wanted) {
             Err(CatalogError::Location { source, .. }) if is_absent(source.downcast_ref::<io::Error>()) => {
                 Ok(Vec::new())
             }
@@ -160,6 +174,44 @@ impl Walk<'_> {
         self.above.push(key.unwrap_or_default());
         Ok(true)
     }
+
+    /// Those entries that `wanted(name, is_file)` lets through, links followed, in path order.
+    fn read_folder(&mut self, path: &Path, wanted: impl Fn(&str, bool) -> bool) -> Result<Vec<Entry>> {
+        let failed = |error: io::Error| located("list", path, error);
+        let mut folder = Folder::open(path).map_err(failed)?;
+        let afresh = |folder: &Folder, contents: Contents| {
+            let now = chosen(path, contents, wanted)?;
+            let looks = folder.look(&now.names);
+            Ok((now, looks))
+        };
+        let (now, looks) = match self.memory.as_mut().and_then(|memory| memory.take(path)) {
+            None => {
+                let contents = folder.read().map_err(failed)?;
+                afresh(&folder, contents)?
+            }
+            Some(before) => match folder.read_again(&before.contents, &before.names).map_err(failed)? {
+                Found::Same(looks) => (before, looks),
+                Found::Other(contents) => afresh(&folder, contents)?,
+            },
+        };
+        self.n_others += now.n_others;
+        let mut entries = Vec::with_capacity(looks.len());
+        for (at, (location, look)) in now.locations.iter().zip(looks).enumerate() {
+            match (location, look) {
+                (Some(location), Some(Ok(attributes))) => {
+                    entries.push(Entry::File(FileIdentity::of_attributes(Arc::clone(location), attributes)));
+                }
+                // Gone since its name was read.
+                (_, Some(Err(error))) if is_absent(Some(&error)) => {}
+                (_, Some(Err(error))) => return Err(located("look at", &path.join(now.names.name(at)), error)),
+                _ => entries.push(Entry::Folder(now.names.name(at).to_owned())),
+            }
+        }
+        if let Some(memory) = &mut self.memory {
+            memory.keep(path, now);
+        }
+        Ok(entries)
+    }
 }
 
 /// What a folder holds; sockets, pipes and devices hold no extents, and reading one might never end.
@@ -168,63 +220,35 @@ enum Entry {
     File(FileIdentity),
 }
 
-/// Those entries that `wanted(name, is_file)` lets through, links followed, in path order.
-fn read_folder(path: &Path, wanted: impl Fn(&str, bool) -> bool, n_others: &mut usize) -> Result<Vec<Entry>> {
-    let failed = |error: io::Error| located("list", path, error);
-    let mut folder = Folder::open(path).map_err(failed)?;
-    let mut names = Names::default();
-    let read = folder.read(|name, kind| {
-        if kind == Kind::Other {
-            return Ok(());
-        }
+/// What `wanted(name, is_file)` lets through, in path order.
+fn chosen(path: &Path, contents: Contents, wanted: impl Fn(&str, bool) -> bool) -> Result<Remembered> {
+    let (mut names, mut n_others) = (Names::default(), 0);
+    for (name, kind) in contents.iter().filter(|(_, kind)| *kind != Kind::Other) {
         let is_file = kind == Kind::File;
-        match name.to_str().filter(|name| !name.bytes().any(|byte| byte.is_ascii_control())) {
+        match std::str::from_utf8(name).ok().filter(|name| !name.bytes().any(|byte| byte.is_ascii_control())) {
             Some(name) if wanted(name, is_file) => names.push(name, !is_file),
-            Some(_) => *n_others += usize::from(is_file),
+            Some(_) => n_others += usize::from(is_file),
             // Object stores name objects in UTF-8. A stranger is passed over, one of ours is an error.
-            None if wanted(&name.to_string_lossy(), is_file) => {
-                return Err(Unlisted::Name(unreadable_name(&path.join(name))));
+            None => {
+                let name = String::from_utf8_lossy(name);
+                if wanted(&name, is_file) {
+                    return Err(unreadable_name(&path.join(&*name)));
+                }
             }
-            None => {}
         }
-        Ok(())
-    });
-    read.map_err(|error| match error {
-        Unlisted::Read(error) => failed(error),
-        Unlisted::Name(error) => error,
-    })?;
+    }
     names.sort();
-    let base = folder_location(text(path)?);
-    let mut location = String::new();
-    let mut entries = Vec::with_capacity(names.len());
-    for ((name, is_folder), found) in names.iter().zip(folder.look(&names).map_err(failed)?) {
-        match found {
-            None if is_folder => entries.push(Entry::Folder(name.to_owned())),
-            None => {}
-            Some(Ok(attributes)) => {
-                location.clear();
-                location.push_str(&base);
-                push_encoded(&mut location, name);
-                entries.push(Entry::File(FileIdentity::of_attributes(Arc::from(location.as_str()), attributes)));
-            }
-            // Gone since its name was read.
-            Some(Err(error)) if is_absent(Some(&error)) => {}
-            Some(Err(error)) => return Err(located("look at", &path.join(name), error)),
-        }
-    }
-    Ok(entries)
-}
-
-/// Why a folder was not listed.
-enum Unlisted {
-    Read(io::Error),
-    Name(CatalogError),
-}
-
-impl From<io::Error> for Unlisted {
-    fn from(error: io::Error) -> Self {
-        Self::Read(error)
-    }
+    let mut location = folder_location(text(path)?);
+    let base = location.len();
+    let locations = (0..names.len()).map(|at| {
+        (!names.is_folder(at)).then(|| {
+            location.truncate(base);
+            push_encoded(&mut location, names.name(at));
+            Arc::from(location.as_str())
+        })
+    });
+    let locations = locations.collect();
+    Ok(Remembered { contents, names, locations, n_others })
 }
 
 fn found(path: &Path) -> Result<Option<Metadata>> {

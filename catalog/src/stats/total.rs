@@ -42,7 +42,7 @@ pub fn merge_total(extents: &[Arc<Extent>], schema: &Schema, projection: Option<
     total
 }
 
-/// The same with one entry per column of `schema`; those that are not in `columns` stay unknown.
+/// The same with one entry per column of `schema`, as plans may see it; columns that are not in `columns` stay unknown.
 pub fn merge_total_wide(extents: &[Arc<Extent>], schema: &Schema, columns: Option<&[usize]>) -> Statistics {
     let mut total = whole(extents);
     total.column_statistics = (0..schema.fields().len())
@@ -51,7 +51,22 @@ pub fn merge_total_wide(extents: &[Arc<Extent>], schema: &Schema, columns: Optio
             _ => column(extents, schema, ordinal),
         })
         .collect();
-    total
+    forget_text_bounds(total, schema)
+}
+
+/// DataFusion 55 takes the bounds of `s::int` to be those of `s`, cast; but '10' is below '9'.
+pub fn forget_text_bounds(mut statistics: Statistics, schema: &Schema) -> Statistics {
+    let is_text = |data_type: &DataType| data_type.is_string() || data_type.is_binary();
+    for (column, field) in statistics.column_statistics.iter_mut().zip(schema.fields()) {
+        let value_type = match field.data_type() {
+            DataType::Dictionary(_, value) => value,
+            other => other,
+        };
+        if is_text(value_type) {
+            (column.min_value, column.max_value) = (Precision::Absent, Precision::Absent);
+        }
+    }
+    statistics
 }
 
 fn whole(extents: &[Arc<Extent>]) -> Statistics {

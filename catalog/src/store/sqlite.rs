@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!   format        which version a file has; refusing, creating and raising it
+//!   asked         the versions, read once for all who ask at the same time
 //!   lane          a connection of its own for versions, for reads and for writes; transactions
 //!   fault         what went wrong inside, before it is told what was attempted
 //!   schemas  tables  extents  known_files  functions  access  queries  cache  purges  reports  jobs   one room of SQL for each kind of record
@@ -17,6 +18,7 @@
 //!              `Any`'s URL. The SQL keeps to what PostgreSQL shares; `lane` and `format` hold all that is SQLite's.
 
 mod access;
+mod asked;
 mod cache;
 mod extents;
 mod fault;
@@ -42,6 +44,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tokio::sync::Mutex;
 
+use self::asked::AskedVersions;
 use self::fault::Fault;
 use self::lane::Lane;
 use super::{GoneFile, KnownFile, LookupRecord, MetadataStore, QueryRecord, Versions};
@@ -63,7 +66,7 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
 pub struct SqliteStore {
     path: PathBuf,
     /// Apart from `reader`, so that the question every statement asks never waits for a long list of extents.
-    versions: Mutex<Lane>,
+    versions: AskedVersions,
     reader: Mutex<Lane>,
     writer: Mutex<Lane>,
 }
@@ -87,7 +90,7 @@ impl SqliteStore {
         let (versions, reader) = futures::try_join!(Lane::open(&options), Lane::open(&options))?;
         Ok(Self {
             path,
-            versions: Mutex::new(versions),
+            versions: AskedVersions::new(versions),
             reader: Mutex::new(reader),
             writer: Mutex::new(Lane::new(writer)),
         })
@@ -107,12 +110,12 @@ impl fmt::Debug for SqliteStore {
 #[async_trait]
 impl MetadataStore for SqliteStore {
     async fn catalog_version(&self) -> Result<i64> {
-        let outcome = self.versions.lock().await.catalog_version().await;
+        let outcome = self.versions.read().await.map(|versions| versions.catalog);
         self.tell("read the catalog version", outcome)
     }
 
     async fn versions(&self) -> Result<Versions> {
-        let outcome = self.versions.lock().await.versions().await;
+        let outcome = self.versions.read().await;
         self.tell("read the versions", outcome)
     }
 
@@ -496,10 +499,13 @@ impl MetadataStore for SqliteStore {
 
     async fn close(&self) {
         // The writer goes last: when it is the file's last connection, SQLite folds the log into the file.
-        for lane in [&self.versions, &self.reader, &self.writer] {
-            if let Err(error) = lane.lock().await.close().await {
-                tracing::warn!(path = %self.path.display(), %error, "the metadata store did not close cleanly");
-            }
+        let closed = [
+            self.versions.close().await,
+            self.reader.lock().await.close().await,
+            self.writer.lock().await.close().await,
+        ];
+        for error in closed.into_iter().filter_map(Result::err) {
+            tracing::warn!(path = %self.path.display(), %error, "the metadata store did not close cleanly");
         }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::identity::{FileIdentity, Seen};
-use crate::listing::ListedFile;
+use crate::listing::{ListedFile, Memory};
 use crate::store::{GoneFile, KnownFile};
 use crate::text::{TextRange, UNFINISHED_NS};
 use crate::{Extent, ExternalSource, Result};
@@ -60,6 +60,8 @@ pub(super) struct KnownTable {
     /// Records that were loaded and do not fit each other. They have to go, or nobody would believe those of the same file that
     /// are written from now on.
     strays: Vec<GoneFile>,
+    /// Names that were listed last.
+    pub(super) listing: Memory,
     /// When the last listing began, and what it gave.
     pub(super) snapshot: Option<(u64, Arc<[Arc<Extent>]>)>,
 }

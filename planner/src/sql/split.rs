@@ -15,9 +15,10 @@ pub fn split_statements(text: &str) -> Vec<Range<usize>> {
     let mut current: Option<Range<usize>> = None;
     for (piece, range) in Pieces::new(text) {
         match piece {
-            Piece::Blank | Piece::OpenBlank => {}
+            Piece::Blank => {}
             Piece::Semicolon => statements.extend(current.take()),
-            Piece::Text | Piece::OpenText => match &mut current {
+            // A comment without an end may hide statements: whoever parses it says so.
+            Piece::Text | Piece::OpenText | Piece::OpenBlank => match &mut current {
                 Some(statement) => statement.end = range.end,
                 None => current = Some(range),
             },
@@ -68,6 +69,7 @@ mod tests {
             ("-- a;b\nSELECT 1 -- c;\n;/* x; /* y; */ z; */ SELECT 2", &["SELECT 1", "SELECT 2"]),
             ("SELECT 1 - -1; SELECT 4/2", &["SELECT 1 - -1", "SELECT 4/2"]),
             ("SELECT 'open; SELECT 2", &["SELECT 'open; SELECT 2"]),
+            ("SELECT 1; /* open; SELECT 2;", &["SELECT 1", "/* open; SELECT 2;"]),
             ("SELECT 'ö;ß'; SELECT 'ü'", &["SELECT 'ö;ß'", "SELECT 'ü'"]),
         ];
         for (text, expected) in cases {

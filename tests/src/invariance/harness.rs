@@ -266,8 +266,8 @@ impl Harness {
 
     #[expect(clippy::print_stdout, reason = "each of these wants a look")]
     fn at_fault(&mut self, sql: &str, rule: &str) {
-        println!("STOCK (NECTARINE_SEED={}) gives these rows only without {rule}:\n{sql};\n", self.seed);
-        self.count(&format!("statements that stock DataFusion answers wrongly: {rule}"));
+        println!("STOCK (NECTARINE_SEED={}) gives these rows only {rule}:\n{sql};\n", self.seed);
+        self.count(&format!("statements that stock DataFusion answers rightly only {rule}"));
     }
 
     /// Does to the cache what the mode is about.

@@ -1,13 +1,15 @@
 //! Stock DataFusion as a reference, and what to make of it where it contradicts itself.
 //!
 //! An optimizer rule must not change rows. So where stock DataFusion answers otherwise than Nectarine, it is asked again with each of
-//! its rules left out in turn: if it then gives Nectarine's rows, its own answers differ and the rule is at fault. If it never does,
-//! nobody but Nectarine has these rows, and the difference counts.
+//! its rules left out in turn, and with each of those put in that mend a known fault of its plans: if it then gives Nectarine's rows,
+//! its own answers differ and the rule, or what is mended, is at fault. If it never does, nobody but Nectarine has these rows, and the
+//! difference counts.
 
 use std::sync::Arc;
 
 use datafusion::execution::session_state::SessionStateBuilder;
 use datafusion::prelude::SessionContext;
+use nectarine_engine::Mend;
 
 use super::Rows;
 
@@ -20,9 +22,9 @@ pub(super) async fn answer(stock: &SessionContext, sql: &str) -> Result<Rows, St
     Rows::new(schema, &batches)
 }
 
-/// The rule without which stock DataFusion gives these rows.
+/// With or without which rule stock DataFusion gives these rows.
 pub(super) async fn rule_at_fault(stock: &SessionContext, sql: &str, expected: &Rows) -> Option<String> {
-    for (name, context) in without_each_rule(stock) {
+    for (name, context) in without_each_rule(stock).into_iter().chain(with_each_mend(stock)) {
         let sql = sql.to_owned();
         let answered = tokio::spawn(async move { answer(&context, &sql).await }).await;
         // A statement that needs the rule fails or panics without it, and says nothing.
@@ -41,15 +43,25 @@ fn without_each_rule(stock: &SessionContext) -> Vec<(String, SessionContext)> {
     let mut contexts = vec![];
     for left_out in 0..state.optimizers().len() {
         let mut rules = state.optimizers().to_vec();
-        let name = rules.remove(left_out).name().to_owned();
+        let name = format!("without {}", rules.remove(left_out).name());
         let builder = SessionStateBuilder::new_from_existing(stock.state()).with_optimizer_rules(rules);
         contexts.push((name, SessionContext::new_with_state(builder.build())));
     }
     for left_out in 0..state.physical_optimizers().len() {
         let mut rules = state.physical_optimizers().to_vec();
-        let name = rules.remove(left_out).name().to_owned();
+        let name = format!("without {}", rules.remove(left_out).name());
         let builder = SessionStateBuilder::new_from_existing(stock.state()).with_physical_optimizer_rules(rules);
         contexts.push((name, SessionContext::new_with_state(builder.build())));
     }
     contexts
+}
+
+/// Contexts over the same tables, each with one mend.
+fn with_each_mend(stock: &SessionContext) -> impl Iterator<Item = (String, SessionContext)> {
+    Mend::ALL.into_iter().map(|mend| {
+        let mut rules = stock.state().physical_optimizers().to_vec();
+        mend.put_into(&mut rules);
+        let builder = SessionStateBuilder::new_from_existing(stock.state()).with_physical_optimizer_rules(rules);
+        (format!("with {mend:?}"), SessionContext::new_with_state(builder.build()))
+    })
 }

@@ -28,7 +28,7 @@ async fn a_sort_that_does_not_fit_spills() {
         format!("300000|{ROWS}")
     );
     goes_on(&db).await;
-    spills_are_gone(&db);
+    spills_are_gone(&db).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -128,19 +128,19 @@ async fn spills_have_a_bound() {
         .await;
     assert!(error.starts_with("Resources:") && error.contains("spill_limit"), "{error}");
     goes_on(&db).await;
-    spills_are_gone(&db);
+    spills_are_gone(&db).await;
 }
 
-/// Spills go with the statement that made them.
-fn spills_are_gone(db: &nectarine_tests::db::Db) {
-    let mut folders = vec![db.home().join("tmp")];
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(folder).expect("a folder").flatten() {
-            match entry.path().is_dir() {
-                true => folders.push(entry.path()),
-                false => assert_eq!(entry.file_name(), "lock", "{:?} was left behind", entry.path()),
-            }
+/// Spills go with the statement that made them: as soon as the last of its threads has let go of them, which may be after its last row.
+async fn spills_are_gone(db: &nectarine_tests::db::Db) {
+    let began = std::time::Instant::now();
+    loop {
+        let left = files(&db.home().join("tmp"));
+        if left.iter().all(|path| path.ends_with("lock")) {
+            return;
         }
+        assert!(began.elapsed() < std::time::Duration::from_secs(10), "{left:?} were left behind");
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
     }
 }
 
@@ -170,19 +170,12 @@ async fn a_statement_that_is_dropped_frees_what_it_held() {
     assert!(db.err("SELECT * FROM made").await.contains("does not exist"));
     let states = db.ok("SELECT state, count(*) FROM system.queries WHERE state = 'cancelled' GROUP BY state").await;
     assert_eq!(states, "cancelled|7");
-    for _ in 0..100 {
-        if count_files(&db.home().join("tmp")) == 1 {
-            break;
-        }
-        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
-    }
-    spills_are_gone(&db);
+    spills_are_gone(&db).await;
 }
 
-fn count_files(folder: &std::path::Path) -> usize {
-    std::fs::read_dir(folder)
-        .map(|entries| {
-            entries.flatten().map(|entry| if entry.path().is_dir() { count_files(&entry.path()) } else { 1 }).sum()
-        })
-        .unwrap_or_default()
+/// All files below a folder; what goes while it is looked at is not there.
+fn files(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
+    let Ok(entries) = std::fs::read_dir(folder) else { return vec![] };
+    let paths = entries.flatten().map(|entry| entry.path());
+    paths.flat_map(|path| if path.is_dir() { files(&path) } else { vec![path] }).collect()
 }

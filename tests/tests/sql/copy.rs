@@ -203,3 +203,35 @@ async fn copy_to_overwrites_one_file_and_adds_to_a_folder() {
     )
     .await;
 }
+
+/// A NULL is not nothing, and not 1970.
+#[tokio::test(flavor = "multi_thread")]
+async fn partitions_of_nulls() {
+    let db = Db::new().await;
+    for (values, column_type, expected) in [
+        ("(1, 10), (2, NULL)", "INT", "1|10\n2|NULL"),
+        ("(1, true), (2, NULL)", "BOOLEAN", "1|true\n2|NULL"),
+        ("(1, DATE '2024-02-29'), (2, NULL)", "DATE", "1|2024-02-29\n2|NULL"),
+        ("(1, 'a b/c'), (2, NULL), (3, '')", "TEXT", "1|a b/c\n2|NULL\n3|"),
+        ("(1, 1.5::double), (2, NULL)", "DOUBLE", "1|1.5\n2|NULL"),
+    ] {
+        db.ok(&format!(
+            "COPY (SELECT id, p FROM (VALUES {values}) AS v(id, p)) TO '{{dir}}/{column_type}/' STORED AS PARQUET PARTITIONED BY (p)"
+        ))
+        .await;
+        db.ok(&format!(
+            "CREATE EXTERNAL TABLE t_{column_type} (id BIGINT, p {column_type}) STORED AS PARQUET PARTITIONED BY (p) LOCATION '{{dir}}/{column_type}/'"
+        ))
+        .await;
+        assert_eq!(db.ok(&format!("SELECT id, p FROM t_{column_type} ORDER BY id")).await, expected, "{values}");
+    }
+    let error = db
+        .err("COPY (SELECT 1 AS id, '__HIVE_DEFAULT_PARTITION__' AS p) TO '{dir}/word/' STORED AS PARQUET PARTITIONED BY (p)")
+        .await;
+    assert!(error.contains("stands for NULL"), "{error}");
+    db.ok("SET datafusion.execution.keep_partition_by_columns = true").await;
+    let error = db
+        .err("COPY (SELECT 1 AS id, CAST(NULL AS INT) AS p) TO '{dir}/kept/' STORED AS PARQUET PARTITIONED BY (p)")
+        .await;
+    assert!(error.contains("\"p\" has NULLs"), "{error}");
+}

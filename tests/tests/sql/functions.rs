@@ -252,3 +252,13 @@ async fn what_a_function_lacks_is_told_by_name() {
     let db = db.reopen().await;
     assert_eq!(db.ok("SELECT f(1), e(1), a FROM v").await, "4|104|4");
 }
+
+/// Said in words, not as the planner's own notes.
+#[tokio::test(flavor = "multi_thread")]
+async fn bodies_over_many_rows() {
+    let db = Db::new().await;
+    for body in ["sum(x)", "row_number() OVER (ORDER BY x)", "x + max(x)"] {
+        let error = db.err(&format!("CREATE FUNCTION f(x BIGINT) RETURNS BIGINT RETURN {body}")).await;
+        assert!(error.contains("aggregates and window functions in the body are not offered"), "{body}: {error}");
+    }
+}

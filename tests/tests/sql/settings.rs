@@ -140,3 +140,17 @@ fn layers() {
     let error = plain.clone().set("memory_limt", "1GB").run("SELECT 1").error();
     assert!(error.contains("memory_limt") && error.contains("nectarine.memory_limit"), "{error}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn there_is_no_such_zone() {
+    let db = Db::new().await;
+    for sql in
+        ["SET TIME ZONE 'Nowhere/X'", "SET timezone = '+99:00'", "SET datafusion.execution.time_zone = 'nowhere'"]
+    {
+        let error = db.err(sql).await;
+        assert!(error.contains("there is no time zone"), "{sql}: {error}");
+    }
+    for sql in ["SET TIME ZONE '+05:30'", "SET TIME ZONE 'Europe/Berlin'", "RESET timezone"] {
+        db.ok(sql).await;
+    }
+}

@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
-use super::super::{infer_partition_columns, list, list_partitioned};
+use super::super::{Memory, infer_partition_columns, list, list_again, list_partitioned};
 use crate::{FileFormatKind, Location, ObjectStores, Result};
 
 fn tree(files: &[&str]) -> tempfile::TempDir {
@@ -185,4 +185,65 @@ async fn many_files_are_listed_quickly() {
         }
         eprintln!("listing {n_files} files of \"{text}\": {best:?}");
     }
+}
+
+/// Whoever remembers names sees what somebody sees who looks for the first time, whatever happened in between.
+#[tokio::test]
+async fn remembered_names_are_never_believed() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let n_files = if cfg!(debug_assertions) { 1100 } else { 3000 };
+    for n in 0..n_files {
+        fs::write(at(&format!("part-{n:05}.csv")), "x").unwrap();
+    }
+    fs::write(at("other.csv"), "other").unwrap();
+    fs::create_dir(at("k=1")).unwrap();
+    for n in 0..70 {
+        fs::write(at(&format!("k=1/{n}.csv")), "x").unwrap();
+    }
+    symlink(at("other.csv"), at("link.csv")).unwrap();
+    type Happening = fn(&Path);
+    let happenings: [(&str, Happening); 11] = [
+        ("nothing", |_| {}),
+        ("nothing again", |_| {}),
+        ("one is rewritten", |at| fs::write(at.join("part-00007.csv"), "longer").unwrap()),
+        ("one is new", |at| fs::write(at.join("part-00007-b.csv"), "new").unwrap()),
+        ("one is gone", |at| fs::remove_file(at.join("part-00003.csv")).unwrap()),
+        ("one has another name", |at| fs::rename(at.join("part-00001.csv"), at.join("part-00001x.csv")).unwrap()),
+        ("two change places", |at| {
+            fs::write(at.join("part-00010.csv"), "ten").unwrap();
+            fs::rename(at.join("part-00010.csv"), at.join("aside")).unwrap();
+            fs::rename(at.join("part-00011.csv"), at.join("part-00010.csv")).unwrap();
+            fs::rename(at.join("aside"), at.join("part-00011.csv")).unwrap();
+        }),
+        ("a folder takes the place of a file", |at| {
+            fs::remove_file(at.join("part-00020.csv")).unwrap();
+            fs::create_dir(at.join("part-00020.csv")).unwrap();
+            fs::write(at.join("part-00020.csv/within.csv"), "within").unwrap();
+        }),
+        ("a link leads elsewhere", |at| {
+            fs::remove_file(at.join("link.csv")).unwrap();
+            symlink(at.join("part-00011.csv"), at.join("link.csv")).unwrap();
+        }),
+        ("below, too", |at| fs::write(at.join("k=1/7.csv"), "longer").unwrap()),
+        ("a folder goes and comes again", |at| {
+            fs::remove_dir_all(at.join("k=1")).unwrap();
+            fs::create_dir(at.join("k=1")).unwrap();
+            fs::write(at.join("k=1/0.csv"), "x").unwrap();
+        }),
+    ];
+    let (stores, options) = (ObjectStores::new(), BTreeMap::new());
+    let texts = [".", "*.csv", "part-*", "{part-0000*,part-0001*,link*}.csv", "**/*.csv"];
+    let mut memories: Vec<Memory> = texts.iter().map(|_| Memory::default()).collect();
+    for (what, happen) in happenings {
+        happen(folder.path());
+        for (text, memory) in texts.iter().zip(&mut memories) {
+            let location = Location::parse(text, folder.path()).unwrap();
+            let expected = list(&stores, &location, FileFormatKind::Csv, &options).await.unwrap();
+            let again = list_again(&stores, &location, FileFormatKind::Csv, &options, &[], Some(memory)).await.unwrap();
+            assert_eq!(again, expected, "{text}: {what}");
+        }
+    }
+    assert!(memories[0].remembers(folder.path()) && memories[1].remembers(folder.path()));
+    assert!(!memories[0].remembers(&at("k=1")), "it is small now");
 }

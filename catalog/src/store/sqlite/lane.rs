@@ -61,11 +61,6 @@ impl Lane {
         self.connection.as_mut().ok_or(Fault::Closed)
     }
 
-    pub(super) async fn catalog_version(&mut self) -> Result<i64, Fault> {
-        let version = sqlx::query_scalar("SELECT version FROM catalog_state");
-        Ok(version.fetch_one(self.read()?).await?)
-    }
-
     pub(super) async fn versions(&mut self) -> Result<Versions, Fault> {
         let versions = sqlx::query_as(
             "SELECT catalog_state.version, cache_state.version, cache_state.purges FROM catalog_state, cache_state",

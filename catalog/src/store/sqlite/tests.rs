@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
@@ -74,6 +75,36 @@ async fn closing_leaves_one_file() {
     store.close().await;
     let left: Vec<_> = contents(&folder).into_iter().map(|(path, ..)| path).collect();
     assert_eq!(left, [path]);
+}
+
+/// Many who ask at once share answers; none gets one that is older than its question.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn answers_are_never_older_than_questions() {
+    let (_folder, path) = home();
+    let (asked, changing) = (Arc::new(open(&path).await), open(&path).await);
+    let committed = Arc::new(AtomicI64::new(asked.catalog_version().await.expect("a version")));
+    let askers: Vec<_> = (0..8)
+        .map(|_| {
+            let (asked, committed) = (Arc::clone(&asked), Arc::clone(&committed));
+            tokio::spawn(async move {
+                let mut n_asked = 0;
+                while committed.load(Ordering::SeqCst) < 60 {
+                    let before = committed.load(Ordering::SeqCst);
+                    let versions = asked.versions().await.expect("versions");
+                    assert!(versions.catalog >= before, "{} for {before}", versions.catalog);
+                    n_asked += 1;
+                }
+                n_asked
+            })
+        })
+        .collect();
+    while committed.load(Ordering::SeqCst) < 60 {
+        changing.create_table(&table("t"), &[], true).await.expect("a table");
+        committed.store(changing.catalog_version().await.expect("a version"), Ordering::SeqCst);
+    }
+    for asker in askers {
+        assert!(asker.await.expect("asked") > 0);
+    }
 }
 
 #[tokio::test]

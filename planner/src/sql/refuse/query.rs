@@ -3,8 +3,8 @@
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{
-    FunctionArg, GroupByExpr, OrderByKind, PipeOperator, Query, Select, SetExpr, SetOperator, Spanned, TableAlias,
-    TableFactor, TableVersion, With,
+    FunctionArg, GroupByExpr, OrderByKind, PipeOperator, Query, Select, SelectItem, SetExpr, SetOperator, Spanned,
+    TableAlias, TableFactor, TableVersion, With,
 };
 use sqlparser::tokenizer::Span;
 
@@ -108,6 +108,12 @@ pub(super) fn select(select: &Select) -> Found {
     let near = select.span();
     refuse_if(select.prewhere.is_some(), "PREWHERE", near, "use WHERE")?;
     refuse_if(!select.connect_by.is_empty(), "CONNECT BY", near, "use WITH RECURSIVE")?;
+    for item in &select.projection {
+        if let SelectItem::Wildcard(options) | SelectItem::QualifiedWildcard(_, options) = item {
+            let near = options.wildcard_token.0.span;
+            refuse_if(options.opt_ilike.is_some(), "* ILIKE", near, "name the columns, or use * EXCLUDE (..)")?;
+        }
+    }
     refuse_if(select.exclude.is_some(), "EXCLUDE after the select list", near, "use * EXCLUDE (..)")?;
     if let Some(mode) = &select.value_table_mode {
         refuse_if(true, mode.to_string(), near, "use named_struct(..)")?;

@@ -112,6 +112,7 @@ async fn refuses_what_datafusion_drops() {
         // Selects.
         (ClickHouse, "SELECT * FROM t PREWHERE a = 1", "PREWHERE", "PREWHERE"),
         (Snowflake, "SELECT a FROM t START WITH a = 1 CONNECT BY a = PRIOR b", "CONNECT BY", "CONNECT BY"),
+        (Snowflake, "SELECT * ILIKE '%a%' FROM t", "* ILIKE", "* ILIKE"),
         (Redshift, "SELECT a, b EXCLUDE b FROM t", "EXCLUDE after the select list", "EXCLUDE"),
         (BigQuery, "SELECT AS STRUCT a, b FROM t", "AS STRUCT", "AS STRUCT"),
         (BigQuery, "SELECT AS VALUE a FROM t", "AS VALUE", "AS VALUE"),
