@@ -65,9 +65,10 @@ impl Splitter {
         item
     }
 
-    /// What is left when the input has ended without a semicolon.
+    /// What is left when the input has ended without a semicolon. A comment without an end is left too: it may hide statements, and
+    /// whoever parses it says so.
     pub(crate) fn finish(&mut self) -> Option<Item> {
-        self.next().or_else(|| self.has_code.then(|| Item::Statement(self.take())))
+        self.next().or_else(|| self.is_pending().then(|| Item::Statement(self.take())))
     }
 
     /// Whether a statement has begun and waits for its end.
@@ -243,5 +244,19 @@ mod tests {
     #[test]
     fn comments_alone_are_no_statement() {
         assert_eq!(items(&["-- nothing\n", ";/* here */\n", ";;"]), Vec::<String>::new());
+        assert_eq!(items(&["-- nothing"]), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_comment_without_an_end_is_not_dropped() {
+        for text in ["/* oops; select 2;", "select 1; /* oops; select 2;"] {
+            let mut splitter = Splitter::new();
+            splitter.feed(text);
+            let mut last = None;
+            while let Some(item) = splitter.finish() {
+                last = Some(item);
+            }
+            assert!(matches!(last, Some(Item::Statement(piece)) if piece.text == "/* oops; select 2;"), "{text}");
+        }
     }
 }
