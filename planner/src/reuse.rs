@@ -9,6 +9,8 @@
 //!   cover       entries with other columns but the same rows
 //!   cut         groups that a limit above them cuts short
 //!   derived     programs that are kept by name, inside of a plan
+//!   growing     prefixes that only grow, below what does not
+//!   repeated    groups that one statement needs several times
 //!   report      what was found, for EXPLAIN REUSE
 //!   lookup      what was asked for, for system tables
 //!   recheck     entries that check mode computes anew by themselves
@@ -25,10 +27,12 @@ mod context;
 mod cover;
 mod cut;
 mod derived;
+mod growing;
 mod lookup;
 mod merging;
 mod oracle;
 mod recheck;
+mod repeated;
 mod report;
 mod rule;
 mod segments;

@@ -26,8 +26,8 @@ mod schedule;
 mod term;
 mod window;
 
-pub(crate) use self::choice::{Candidates, SegmentPlan, Term, can_grow, choose, enough, extents_of};
-pub(crate) use self::decompose::{is_linear, merges};
+pub(crate) use self::choice::{Candidates, SegmentPlan, Term, can_follow, can_grow, choose, enough, extents_of};
+pub(crate) use self::decompose::{grows_with, is_linear, merges};
 pub(crate) use self::doubling::{Doubled, Part, doubled};
 pub use self::drawing::SegmentLine;
 pub(crate) use self::drawing::draw;

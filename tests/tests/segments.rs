@@ -3,6 +3,7 @@
 //! Every answer is compared with the same statement with reuse off, and every entry with what is computed anew.
 
 mod at_random;
+mod growing;
 mod guards;
 mod keys;
 

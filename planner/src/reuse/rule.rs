@@ -20,22 +20,23 @@ use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::config::ConfigOptions;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
-use datafusion::physical_plan::aggregates::AggregateExec;
 use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
 use datafusion::physical_plan::joins::HashJoinExec;
 use nectarine_catalog::Fingerprint;
 
 use super::candidate::candidate;
 use super::consistent::inconsistent;
-use super::context::{ExtentCounts, Findings, Hit, MadeOf, Repeated, ReuseContext, ReuseExtension, ReuseMode};
+use super::context::{ExtentCounts, Findings, Hit, MadeOf, ReuseContext, ReuseExtension, ReuseMode};
 use super::cover::{Cover, coverable, is_set_below, lineage};
 use super::cut::{Cut, Cuts};
 use super::derived::{innermost, lower_derived, mark_named, plain, with_config, without_names};
+use super::growing::Growth;
 use super::recheck::rechecks;
+use super::repeated::repeated;
 use super::segments::ChosenSegments;
 use super::windows::ChosenWindow;
 use super::{Found, Inquiry, PrefixReport, Verdict};
-use crate::canonical::{Exactness, Prefix, PrefixKind, PrefixNode, Salt, prefixes};
+use crate::canonical::{Prefix, PrefixKind, PrefixNode, Salt, prefixes};
 use crate::node::{CacheReadExec, DerivedTableExec, ExtentScanExec, Worth};
 
 /// What opening an entry costs, in microseconds.
@@ -139,8 +140,10 @@ pub(super) fn rewrite(
     });
     let inquiries = inquire(&root, context, &cuts, is_derived);
     let known = root.prefix.as_ref().ok().and_then(|prefix| inquiries.get(&prefix.key));
+    let mut growth = Growth::default();
     if known.is_some_and(|known| known.found.is_none() && known.n_other_extents > 0) {
         cuts.lift_growing(&root, context);
+        growth = Growth::of(&root, context);
     }
     let mut rewrite = Rewrite {
         context,
@@ -154,6 +157,7 @@ pub(super) fn rewrite(
         windows: HashMap::new(),
         has_grown: inquiries.values().any(|inquiry| inquiry.n_other_extents > 0),
         inquiries,
+        growth,
         chosen: HashSet::new(),
         covers: HashMap::new(),
         inconsistent: HashSet::new(),
@@ -174,6 +178,7 @@ pub(super) fn rewrite(
         },
     };
     rewrite.choose(&root)?;
+    rewrite.growth.are_read(rewrite.segments.keys());
     let place = Place {
         depth: 0,
         is_root: !is_inner,
@@ -224,59 +229,6 @@ pub(super) fn made_of(plan: &Arc<dyn ExecutionPlan>) -> Result<MadeOf> {
         false => Some(Arc::new(extents_below(plan)?)),
     };
     Ok(MadeOf { entries, scanned })
-}
-
-/// Groups that occur more than once in what is computed, the largest ones only.
-///
-/// Where a limit cuts all of them short, computing each is cheaper than computing all groups once.
-fn repeated(root: &PrefixNode, chosen: &HashSet<Fingerprint>, cuts: &Cuts) -> Vec<Repeated> {
-    let mut n_occurrences: HashMap<Fingerprint, usize> = HashMap::new();
-    count_groups(root, chosen, &mut n_occurrences);
-    let mut needed = HashSet::new();
-    root.for_each(&mut |node| {
-        let is_needed = |prefix: &&Prefix| cuts.of(&node.plan).is_none() || prefix.exactness != Exactness::Exact;
-        needed.extend(is_group(node).filter(is_needed).map(|prefix| prefix.key));
-    });
-    n_occurrences.retain(|key, _| needed.contains(key));
-    let mut found = vec![];
-    largest_repeated(root, chosen, &n_occurrences, &mut found);
-    found
-}
-
-fn is_group(node: &PrefixNode) -> Option<&Prefix> {
-    candidate(node, false).filter(|prefix| prefix.kind == PrefixKind::Aggregate && node.plan.is::<AggregateExec>())
-}
-
-fn count_groups(node: &PrefixNode, chosen: &HashSet<Fingerprint>, n_occurrences: &mut HashMap<Fingerprint, usize>) {
-    if node.prefix.as_ref().is_ok_and(|prefix| chosen.contains(&prefix.key)) {
-        return;
-    }
-    if let Some(prefix) = is_group(node) {
-        *n_occurrences.entry(prefix.key).or_default() += 1;
-    }
-    node.children.iter().for_each(|child| count_groups(child, chosen, n_occurrences));
-}
-
-fn largest_repeated(
-    node: &PrefixNode,
-    chosen: &HashSet<Fingerprint>,
-    n_occurrences: &HashMap<Fingerprint, usize>,
-    found: &mut Vec<Repeated>,
-) {
-    // A recursive term is no place for anything that runs once.
-    let is_chosen = node.prefix.as_ref().is_ok_and(|prefix| chosen.contains(&prefix.key));
-    if is_chosen || node.plan.name() == "RecursiveQueryExec" {
-        return;
-    }
-    if let Some(prefix) = is_group(node)
-        && n_occurrences.get(&prefix.key).is_some_and(|n| *n > 1)
-    {
-        if found.iter().all(|other| other.prefix.key != prefix.key) {
-            found.push(Repeated { prefix: prefix.clone(), plan: Arc::clone(&node.plan) });
-        }
-        return;
-    }
-    node.children.iter().for_each(|child| largest_repeated(child, chosen, n_occurrences, found));
 }
 
 /// Batched questions. If the whole answer is there, the rest of the plan is not asked for.
@@ -371,6 +323,8 @@ pub(super) struct Rewrite<'a> {
     windows: HashMap<Fingerprint, Option<ChosenWindow>>,
     /// Whether something of the plan was computed over other extents before: it will be again.
     pub(super) has_grown: bool,
+    /// What that says about keeping.
+    pub(super) growth: Growth,
     pub(super) inconsistent: HashSet<Fingerprint>,
     pub(super) kept_keys: HashSet<Fingerprint>,
     pub(super) findings: Findings,
@@ -544,9 +498,11 @@ impl Rewrite<'_> {
             // Nodes are used once: a second occurrence gets plans of its own.
             && let Some(segments) = segments.map_or_else(|| self.segments_of(node, place.is_whole()), |known| Ok(Some(known)))?
         {
+            let n_hits = self.findings.hits.len();
             let rewritten = self.read_segments(node, prefix, segments, place)?;
+            let reused_us = self.reused_us(n_hits);
             return Ok(match candidate(node, place.is_whole()).is_some_and(|prefix| self.keeps(node, prefix, place)) {
-                true => self.kept(rewritten, prefix.clone(), 0, Worth::Wanted)?,
+                true => self.kept(rewritten, prefix.clone(), reused_us, Worth::Wanted)?,
                 false => rewritten,
             });
         }
@@ -602,9 +558,14 @@ impl Rewrite<'_> {
                 .replace_children(children, ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute))?,
         };
         let Some(prefix) = keeps else { return Ok(plan) };
-        let reused_us = self.findings.hits[n_hits..].iter().map(|hit| hit.found.cost_us).sum();
+        let reused_us = self.reused_us(n_hits);
         let worth = place.worth(self.is_wanted(&prefix, place));
         self.kept(plan, prefix, reused_us, worth)
+    }
+
+    /// What computing the entries took that were hit after the first `n_hits`.
+    fn reused_us(&self, n_hits: usize) -> u64 {
+        self.findings.hits[n_hits..].iter().map(|hit| hit.found.cost_us).sum()
     }
 
     /// Whether an entry of this prefix is worth more to others than the statement's own speed.
@@ -615,7 +576,8 @@ impl Rewrite<'_> {
         let Some(inquiry) = self.inquiries.get(&prefix.key) else { return true };
         self.context.mode != ReuseMode::On
             || self.context.policy.threshold <= 1
-            || self.has_grown
+            // Rows may be far more than groups are.
+            || (self.has_grown && !self.growth.is_of_rows(&prefix.key) && !self.growth.is_idle(&prefix.key))
             || inquiry.found.is_some()
             || self.context.policy.is_wanted(inquiry, place.parent_lookups)
     }
@@ -636,6 +598,7 @@ impl Rewrite<'_> {
             _ if place.is_inner || self.named.contains(&prefix.key) => true,
             // Only who needs all groups keeps them.
             _ if self.cut(node).is_some() => self.replaces(inquiry),
+            _ if self.growth.is_of_rows(&prefix.key) => true,
             _ => self.context.policy.admits(prefix.kind, inquiry, place.parent_lookups),
         };
         !is_root_key && is_new && admitted && !self.kept_keys.contains(&prefix.key)

@@ -204,7 +204,8 @@ impl Rewrite<'_> {
     pub(super) fn keeps_states(&self, node: &PrefixNode, place: Place) -> bool {
         let Ok(prefix) = &node.prefix else { return false };
         let may = place.may_keep && matches!(self.context.mode, ReuseMode::On | ReuseMode::Refresh);
-        may && combine(node, false) == Some(Combine::MergeGroups)
+        may && !self.growth.is_idle(&prefix.key)
+            && combine(node, false) == Some(Combine::MergeGroups)
             && self.inquiries.get(&prefix.key).is_some_and(|inquiry| {
                 let is_new = inquiry.found.is_none() || !self.context.mode.reads();
                 is_new

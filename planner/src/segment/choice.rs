@@ -18,7 +18,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use nectarine_catalog::{Extent, Fingerprint};
 
 use super::apart::{Keys, falls_apart};
-use super::decompose::{Linear, linear, n_scans};
+use super::decompose::{Linear, grows_with, linear, n_scans};
 use super::partners::Partners;
 use super::schedule::{Interval, schedule};
 use super::term::Lists;
@@ -129,7 +129,13 @@ pub(crate) fn enough(candidates: &Candidates<'_>, wanted: u64) -> Option<Segment
 
 /// Whether appending to any of its scans leaves something to reuse.
 pub(crate) fn can_grow(plan: &Arc<dyn ExecutionPlan>, n_scans: usize) -> bool {
-    (0..n_scans).any(|leaf| matches!(linear(plan, leaf), Linear::Yes | Linear::Affine))
+    (0..n_scans).any(|leaf| grows_with(plan, leaf))
+}
+
+/// Whether appending to all of these scans may leave something to reuse. Extents' keys decide in the end.
+pub(crate) fn can_follow(plan: &Arc<dyn ExecutionPlan>, leaves: &[usize]) -> bool {
+    leaves.iter().all(|leaf| grows_with(plan, *leaf))
+        || Partners::of(plan).keys(leaves).iter().any(|keys| falls_apart(plan, keys))
 }
 
 fn positions_of(list: &[Arc<Extent>]) -> HashMap<Fingerprint, usize> {

@@ -55,6 +55,11 @@ pub(crate) fn is_linear(plan: &Arc<dyn ExecutionPlan>, leaf: usize) -> bool {
     linear(plan, leaf) == Linear::Yes
 }
 
+/// Whether what is added to a scan only adds rows, to those of other branches perhaps.
+pub(crate) fn grows_with(plan: &Arc<dyn ExecutionPlan>, leaf: usize) -> bool {
+    matches!(linear(plan, leaf), Linear::Yes | Linear::Affine)
+}
+
 /// How `plan` depends on its scan number `leaf`, counted from the left.
 pub(super) fn linear(plan: &Arc<dyn ExecutionPlan>, leaf: usize) -> Linear {
     let mut next = 0;
@@ -109,7 +114,7 @@ fn own(plan: &Arc<dyn ExecutionPlan>, side: usize) -> Linear {
         plan.is::<CrossJoinExec>().then_some((JoinType::Inner, true))
     };
     if let Some((join_type, is_whole)) = join_type {
-        return match is_whole && grows_with(join_type, side) {
+        return match is_whole && keeps_rows(join_type, side) {
             true => Linear::Yes,
             false => Linear::No(format!("{join_type} join, whose other side decides about it")),
         };
@@ -128,7 +133,7 @@ fn own(plan: &Arc<dyn ExecutionPlan>, side: usize) -> Linear {
 }
 
 /// Whether rows added to one side of a join only add rows to its result.
-fn grows_with(join_type: JoinType, side: usize) -> bool {
+fn keeps_rows(join_type: JoinType, side: usize) -> bool {
     match join_type {
         JoinType::Inner => true,
         JoinType::Left | JoinType::LeftSemi | JoinType::LeftAnti | JoinType::LeftMark => side == 0,

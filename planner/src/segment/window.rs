@@ -34,7 +34,8 @@ use super::fresh::fresh;
 use crate::canonical::BuiltIns;
 use crate::node::ExtentScanExec;
 
-/// Inner extents must have at least one part in so many of the bytes, or the edge is all there is.
+/// Inner extents must have at least one part in so many of the bytes that the plan reads. Otherwise the edge is all there is, or
+/// the window is one of a small table: its extents would have entries that a large one beside it outgrows.
 const INNER_PART: u64 = 4;
 
 /// A scan whose filter is decided for some extents.
@@ -52,9 +53,21 @@ pub(crate) struct Window {
     rest: Option<Arc<dyn PhysicalExpr>>,
 }
 
-/// The first scan of a plan whose filter is decided for enough of its extents.
+/// The scan of a plan whose filter is decided for most bytes, if they are enough.
 pub(crate) fn window(plan: &Arc<dyn ExecutionPlan>, built_ins: &BuiltIns, config: &ConfigOptions) -> Option<Window> {
-    find(plan, &mut 0, &Known { built_ins, config })
+    let mut all = All { n_scans: 0, bytes: 0, windows: vec![] };
+    all.find(plan, &Known { built_ins, config });
+    // The first of equals.
+    let largest = all.windows.into_iter().rev().max_by_key(|window| bytes(&window.inner))?;
+    (bytes(&largest.inner) >= all.bytes / INNER_PART).then_some(largest)
+}
+
+/// What was seen of a plan.
+struct All {
+    n_scans: usize,
+    /// Of all scans.
+    bytes: u64,
+    windows: Vec<Window>,
 }
 
 /// What functions mean.
@@ -63,19 +76,23 @@ struct Known<'a> {
     config: &'a ConfigOptions,
 }
 
-fn find(plan: &Arc<dyn ExecutionPlan>, next: &mut usize, known: &Known<'_>) -> Option<Window> {
-    if plan.is::<ExtentScanExec>() {
-        *next += 1;
-        return None;
+impl All {
+    fn find(&mut self, plan: &Arc<dyn ExecutionPlan>, known: &Known<'_>) {
+        if let Some(filter) = plan.downcast_ref::<FilterExec>()
+            && let Some(scan) = filter.input().downcast_ref::<ExtentScanExec>()
+        {
+            self.windows.extend(decide(self.n_scans, filter, scan, known));
+        }
+        if let Some(scan) = plan.downcast_ref::<ExtentScanExec>() {
+            self.n_scans += 1;
+            self.bytes = self.bytes.saturating_add(bytes(scan.extents()));
+        }
+        plan.children().into_iter().for_each(|child| self.find(child, known));
     }
-    if let Some(filter) = plan.downcast_ref::<FilterExec>()
-        && let Some(scan) = filter.input().downcast_ref::<ExtentScanExec>()
-    {
-        let leaf = *next;
-        *next += 1;
-        return decide(leaf, filter, scan, known);
-    }
-    plan.children().into_iter().find_map(|child| find(child, next, known))
+}
+
+fn bytes(extents: &[Arc<Extent>]) -> u64 {
+    extents.iter().map(|extent| extent.bytes()).sum()
 }
 
 fn decide(leaf: usize, filter: &FilterExec, scan: &ExtentScanExec, known: &Known<'_>) -> Option<Window> {
@@ -89,7 +106,6 @@ fn decide(leaf: usize, filter: &FilterExec, scan: &ExtentScanExec, known: &Known
             by_column.entry(column).or_default().push(ordinal);
         }
     }
-    let bytes = |extents: &[Arc<Extent>]| extents.iter().map(|extent| extent.bytes()).sum::<u64>();
     let windows = by_column.into_iter().filter_map(|(column, decided)| {
         let mut holds = vec![true; scan.extents().len()];
         for ordinal in &decided {
@@ -104,8 +120,7 @@ fn decide(leaf: usize, filter: &FilterExec, scan: &ExtentScanExec, known: &Known
         let rest = conjunction_opt(rest.map(|(_, conjunct)| Arc::clone(conjunct)).collect::<Vec<_>>());
         let window =
             Window { leaf, inner: those(true), edge: those(false), whole: Arc::clone(filter.predicate()), rest };
-        let enough = !window.inner.is_empty() && bytes(&window.inner) >= bytes(scan.extents()) / INNER_PART;
-        enough.then_some(window)
+        (!window.inner.is_empty()).then_some(window)
     });
     windows.max_by_key(|window| bytes(&window.inner))
 }
