@@ -15,8 +15,6 @@ mod secret;
 
 use std::sync::Arc;
 
-use datafusion::datasource::physical_plan::FileScanConfig;
-use datafusion::datasource::source::DataSourceExec;
 use datafusion::execution::context::SessionState;
 use datafusion::execution::{SendableRecordBatchStream, SessionStateBuilder, TaskContext};
 use datafusion::logical_expr::LogicalPlan;
@@ -26,7 +24,7 @@ use futures::future::BoxFuture;
 use nectarine_catalog::Extent;
 use nectarine_executor::{
     AnalyzeBackend, Backend, Cluster, ClusterBackend, ClusterOptions, GaveUp, LocalBackend, Placed, Stays, either,
-    planning_options, stays_behind, tell_files,
+    file_scan, planning_options, stays_behind, tell_files,
 };
 
 pub use self::executor::{Executor, run_executor};
@@ -241,19 +239,15 @@ async fn plan_there(
     Ok((cluster.clone(), plan))
 }
 
-fn file_scan(plan: &Arc<dyn ExecutionPlan>) -> Option<&FileScanConfig> {
-    plan.downcast_ref::<DataSourceExec>()?.data_source().downcast_ref::<FileScanConfig>()
-}
-
 /// Whether a plan reads files of this machine's disks.
 fn reads_local_files(plan: &Arc<dyn ExecutionPlan>) -> bool {
-    file_scan(plan).is_some_and(|config| config.object_store_url.as_str().starts_with("file:"))
+    file_scan(plan.as_ref()).is_some_and(|config| config.object_store_url.as_str().starts_with("file:"))
         || plan.children().into_iter().any(reads_local_files)
 }
 
 /// Bytes of files that a plan reads, at the most.
 fn bytes_of(plan: &Arc<dyn ExecutionPlan>) -> u64 {
-    let own: u64 = match file_scan(plan) {
+    let own: u64 = match file_scan(plan.as_ref()) {
         Some(config) => {
             config.file_groups.iter().flat_map(|group| group.files()).map(|file| file.effective_size()).sum()
         }

@@ -4,10 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use datafusion::datasource::physical_plan::FileScanConfig;
-use datafusion::datasource::source::DataSourceExec;
 use datafusion::physical_plan::ExecutionPlan;
-use nectarine_executor::Counts;
+use nectarine_executor::{Counts, ScanTotals, file_scan};
 use parking_lot::Mutex;
 
 use crate::metrics::PlanMetrics;
@@ -22,20 +20,12 @@ struct State {
     started: Instant,
     phase: &'static str,
     plan: Option<Arc<dyn ExecutionPlan>>,
-    totals: Totals,
+    /// What the scans of the plan will read.
+    totals: ScanTotals,
     /// How far the cluster is.
     stages: Counts,
     /// What a server told, of a statement that runs there.
     told: Option<ProgressSnapshot>,
-}
-
-/// What the scans of a plan will read.
-#[derive(Clone, Copy, Default)]
-struct Totals {
-    files: u64,
-    /// Large text files are read in several.
-    pieces: u64,
-    bytes: u64,
 }
 
 /// One look at a running statement.
@@ -76,7 +66,7 @@ impl Progress {
             started: Instant::now(),
             phase: "planning",
             plan: None,
-            totals: Totals::default(),
+            totals: ScanTotals::default(),
             stages: Counts::default(),
             told: None,
         };
@@ -90,7 +80,7 @@ impl Progress {
             return ProgressSnapshot { elapsed: state.started.elapsed(), ..told.clone() };
         }
         let metrics = state.plan.as_ref().map(|plan| PlanMetrics::of(plan.as_ref())).unwrap_or_default();
-        let Totals { files, pieces, bytes } = state.totals;
+        let ScanTotals { files, pieces, bytes } = state.totals;
         let done = metrics.files_done.min(pieces);
         let stages = state.stages;
         // Executors do not tell which files they read.
@@ -135,8 +125,7 @@ impl Progress {
     }
 
     pub(crate) fn running(&self, plan: &Arc<dyn ExecutionPlan>) {
-        let mut totals = Totals::default();
-        totals.add(plan.as_ref());
+        let totals = totals(plan.as_ref());
         let mut state = self.state.lock();
         state.phase = "running";
         state.plan = Some(Arc::clone(plan));
@@ -152,24 +141,9 @@ impl Progress {
     }
 }
 
-impl Totals {
-    fn add(&mut self, plan: &dyn ExecutionPlan) {
-        if let Some(scan) = plan.downcast_ref::<DataSourceExec>()
-            && let Some(config) = scan.data_source().downcast_ref::<FileScanConfig>()
-        {
-            let mut last = None;
-            for file in config.file_groups.iter().flat_map(|group| group.files()) {
-                self.pieces += 1;
-                self.bytes += file.effective_size();
-                // Pieces of one file follow each other.
-                self.files += u64::from(last != Some(&file.object_meta.location));
-                last = Some(&file.object_meta.location);
-            }
-        }
-        for child in plan.children() {
-            self.add(child.as_ref());
-        }
-    }
+fn totals(plan: &dyn ExecutionPlan) -> ScanTotals {
+    let own = file_scan(plan).map(ScanTotals::of).unwrap_or_default();
+    plan.children().into_iter().fold(own, |all, child| all + totals(child.as_ref()))
 }
 
 impl Default for Progress {

@@ -388,7 +388,11 @@ pub(crate) fn check_name(name: &str, known: &ConfigOptions) -> Result<()> {
 }
 
 fn nearest_name<'n>(name: &str, names: impl Iterator<Item = &'n String>) -> Option<&'n String> {
-    let likeness = |known: &String| strsim::jaro_winkler(known, name);
+    // Its last words alone will do: `memory_limit` is what other engines call it.
+    let likeness = |known: &String| {
+        let ends = known.match_indices('.').map(|(dot, _)| &known[dot + 1..]);
+        ends.chain([known.as_str()]).map(|end| strsim::jaro_winkler(end, name)).fold(0.0, f64::max)
+    };
     let nearest = names.max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
     nearest.filter(|nearest| likeness(nearest) > 0.8)
 }

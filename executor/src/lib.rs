@@ -56,7 +56,7 @@ mod text_file;
 mod write;
 
 pub use backend::{Backend, LocalBackend, Placed, either};
-pub use bundle::UnbundleFiles;
+pub use bundle::{ScanTotals, UnbundleFiles, file_scan};
 pub use cluster::{
     AnalyzeBackend, Cluster, ClusterBackend, ClusterError, ClusterOptions, Counts, ExecutorOptions, GaveUp, JobSummary,
     MemberSummary, Secret, StageShape, StageSummary, Stays, may_travel, planning_options, run_executor, stage_shapes,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use datafusion::common::Result;
 use datafusion::datasource::physical_plan::FileScanConfig;
-use datafusion::datasource::source::DataSourceExec;
+use datafusion::datasource::source::{DataSource, DataSourceExec};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
 
@@ -16,16 +16,24 @@ pub(crate) fn rewrite_scans(
     plan: &Arc<dyn ExecutionPlan>,
     rewrite: &dyn Fn(&FileScanConfig) -> Result<Option<FileScanConfig>>,
 ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+    rewrite_sources(plan, &|config| Ok(rewrite(config)?.map(|config| Arc::new(config) as Arc<dyn DataSource>)))
+}
+
+/// The same with something else that reads the same.
+pub(crate) fn rewrite_sources(
+    plan: &Arc<dyn ExecutionPlan>,
+    rewrite: &dyn Fn(&FileScanConfig) -> Result<Option<Arc<dyn DataSource>>>,
+) -> Result<Option<Arc<dyn ExecutionPlan>>> {
     if let Some(scan) = plan.downcast_ref::<DataSourceExec>() {
         let Some(config) = scan.data_source().downcast_ref::<FileScanConfig>() else { return Ok(None) };
-        let Some(config) = rewrite(config)? else { return Ok(None) };
-        return Ok(Some(Arc::new(scan.clone().with_data_source(Arc::new(config)))));
+        let Some(source) = rewrite(config)? else { return Ok(None) };
+        return Ok(Some(Arc::new(scan.clone().with_data_source(source))));
     }
     let old = plan.children();
     let mut children = Vec::with_capacity(old.len());
     let mut is_changed = false;
     for child in old {
-        let new = rewrite_scans(child, rewrite)?;
+        let new = rewrite_sources(child, rewrite)?;
         is_changed |= new.is_some();
         children.push(new.unwrap_or_else(|| Arc::clone(child)));
     }

@@ -38,9 +38,9 @@ pub fn planning_options(options: &mut ConfigOptions, n_cores: usize) {
     optimizer.hash_join_single_partition_threshold_rows = 0;
 }
 
-/// Rules that are left out when a plan for the cluster is made: executors apply them.
+/// Rules that are left out when a plan for the cluster is made: executors apply them, and get to see files.
 pub fn stays_behind(rule: &dyn PhysicalOptimizerRule) -> bool {
-    matches!(rule.name(), "name_scanned_files" | "stoppable")
+    matches!(rule.name(), "name_scanned_files" | "unbundle_files" | "stoppable")
 }
 
 /// What a plan is sent with: the settings of its statement, and Ballista's.

@@ -26,6 +26,8 @@ use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Pla
 use nectarine_catalog::{ByteRange, Extent, Fingerprint, Told, object_path};
 use prost::Message;
 
+use crate::bundle::unbundled;
+
 /// How the node begins when it is written down: no message of Ballista's can.
 const MARK: &[u8] = b"nectarine.told\0";
 
@@ -39,18 +41,19 @@ pub(super) struct ToldFilesExec {
 
 /// The plan with what is told of the files of each scan. Fails if nothing is known of one.
 pub fn tell_files(plan: Arc<dyn ExecutionPlan>, tell: &dyn Fn(&Extent) -> Told) -> Result<Arc<dyn ExecutionPlan>> {
-    plan.transform_up(|node| {
-        let Some(config) = files_of(&node) else { return Ok(Transformed::no(node)) };
-        let mut told = vec![];
-        for file in config.file_groups.iter().flat_map(FileGroup::iter) {
-            match file.extension::<Extent>() {
-                Some(extent) => told.push(tell(extent)),
-                None => return plan_err!("nothing is known of file {}", file.object_meta.location),
+    unbundled(plan)?
+        .transform_up(|node| {
+            let Some(config) = files_of(&node) else { return Ok(Transformed::no(node)) };
+            let mut told = vec![];
+            for file in config.file_groups.iter().flat_map(FileGroup::iter) {
+                match file.extension::<Extent>() {
+                    Some(extent) => told.push(tell(extent)),
+                    None => return plan_err!("nothing is known of file {}", file.object_meta.location),
+                }
             }
-        }
-        Ok(Transformed::yes(Arc::new(ToldFilesExec::try_new(node, told)?) as _))
-    })
-    .data()
+            Ok(Transformed::yes(Arc::new(ToldFilesExec::try_new(node, told)?) as _))
+        })
+        .data()
 }
 
 /// What a node scans, if it scans files.

@@ -379,6 +379,10 @@ async fn unknown_settings_and_bad_values() {
         !! did you mean "nectarine.memory_limit"?
         SET nectarine.memory_limit = '1GB';
         !! nectarine.memory_limit is read when the home is opened
+        SET memory_limit = '1GB';
+        !! did you mean "nectarine.memory_limit"?
+        SET batch_size = 5;
+        !! did you mean "datafusion.execution.batch_size"?
         SET datafusion.execution.batch_siz = 5;
         !! did you mean "datafusion.execution.batch_size"?
         SET datafusion.execution.batch_size = 'many';
