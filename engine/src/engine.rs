@@ -18,7 +18,7 @@ use nectarine_catalog::store::{MetadataStore, SqliteStore};
 use nectarine_catalog::{Clock, ExtentTracker, ObjectStores, SystemClock};
 use nectarine_executor::{Cluster, CsvFilesFactory, LowerExtentScans, NameScannedFiles, Stoppable, UnbundleFiles};
 use nectarine_planner::reuse::ReusePrefixes;
-use nectarine_planner::{BoundedPlans, DistinctOnKeys, ExactDecimals, PlainAntiJoins};
+use nectarine_planner::{BoundedPlans, DistinctOnKeys, ExactDecimals, NullableValues, PlainAntiJoins};
 
 use crate::access::Who;
 use crate::catalog_view::CatalogCache;
@@ -218,6 +218,7 @@ impl EngineBuilder {
         let mut analyzer_rules = Analyzer::new().rules;
         ExactDecimals::around(&mut analyzer_rules);
         analyzer_rules.push(Arc::new(DistinctOnKeys));
+        analyzer_rules.push(Arc::new(NullableValues));
         analyzer_rules.push(Arc::new(OnlyViews));
         BoundedPlans::guard(&mut analyzer_rules);
         let mut builder = SessionStateBuilder::new()

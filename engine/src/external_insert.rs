@@ -34,7 +34,9 @@ use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan};
 use datafusion_datasource::sink::{DataSink, DataSinkExec};
 use futures::StreamExt;
 use nectarine_catalog::{ExternalSource, FileFormatKind, Location, TableDef, object_path};
-use nectarine_executor::{ExecutorError, compression_of, file_format, is_null_text, reader_options};
+use nectarine_executor::{
+    ExecutorError, compression_of, file_format, is_null_text, reader_options, refuse_nulls, with_nulls,
+};
 use object_store::{ObjectStore, ObjectStoreExt};
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
@@ -114,6 +116,8 @@ pub(crate) async fn plan(
     };
     let sink = FolderSink {
         writer: format.create_writer_physical_plan(Arc::clone(&input), state, config, None).await?,
+        table: table.name.to_string(),
+        taken: with_nulls(&table.schema),
         schema: Arc::clone(&table.schema),
         written,
         partition_columns: source.partition_columns.clone(),
@@ -155,7 +159,10 @@ fn ending(source: &ExternalSource, compression: CompressionTypeVariant) -> Strin
 struct FolderSink {
     /// DataFusion's sink for the format.
     writer: Arc<dyn ExecutionPlan>,
+    table: String,
     schema: SchemaRef,
+    /// What DataFusion gets to see of it.
+    taken: SchemaRef,
     /// The same with partition columns as text.
     written: SchemaRef,
     partition_columns: Vec<String>,
@@ -184,7 +191,7 @@ impl DataSink for FolderSink {
     }
 
     fn schema(&self) -> &SchemaRef {
-        &self.schema
+        &self.taken
     }
 
     async fn write_all(&self, data: SendableRecordBatchStream, context: &Arc<TaskContext>) -> Result<u64> {
@@ -267,6 +274,7 @@ impl FolderSink {
 
     /// The batch with the table's types (a prepared INSERT may bring others), and partition values as text.
     fn fit(&self, batch: &RecordBatch) -> Result<RecordBatch> {
+        refuse_nulls(batch.columns(), &self.schema, &self.table)?;
         let strict = CastOptions { safe: false, ..CastOptions::default() };
         let columns = batch.columns().iter().zip(self.written.fields()).map(|(column, field)| {
             let column = match column.data_type() == field.data_type() {

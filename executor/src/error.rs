@@ -20,6 +20,14 @@ pub enum ExecutorError {
         #[source]
         source: Arc<dyn std::error::Error + Send + Sync>,
     },
+    /// A NULL for a column that takes none.
+    #[error("NULL in column \"{column}\" of \"{table}\", which is NOT NULL")]
+    Null {
+        /// The column.
+        column: String,
+        /// The table.
+        table: String,
+    },
     /// A file's columns do not fit the table.
     #[error("\"{location}\" does not fit table \"{table}\": {detail}")]
     SchemaMismatch {

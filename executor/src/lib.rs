@@ -77,7 +77,7 @@ pub use named_source::NameScannedFiles;
 pub use null_text::is_null_text;
 pub use operator::{AddEntryOperator, CacheReadOperator, EntryFault, Work, prepare_cache_reads, work_of};
 pub use padded::ForgetPadded;
-pub use sink::{Commit, ExtentSink};
+pub use sink::{Commit, ExtentSink, refuse_nulls, with_nulls};
 pub use stoppable::{Interrupt, Stoppable};
 pub use text_file::is_json_array;
 pub use write::{ExtentWriter, WriteTarget};

@@ -10,8 +10,9 @@
 use std::fmt;
 use std::sync::Arc;
 
+use arrow::array::{Array, ArrayRef};
 use arrow::compute::{CastOptions, cast_with_options};
-use arrow::datatypes::SchemaRef;
+use arrow::datatypes::{FieldRef, Schema, SchemaRef};
 use arrow::error::ArrowError;
 use arrow::record_batch::RecordBatch;
 use async_trait::async_trait;
@@ -23,6 +24,7 @@ use futures::StreamExt;
 use nectarine_catalog::Extent;
 use tokio::sync::mpsc;
 
+use crate::ExecutorError;
 use crate::write::{ExtentWriter, WriteTarget, discard};
 
 /// Batches that wait for the writer; more would only hold memory.
@@ -40,13 +42,16 @@ pub trait Commit: fmt::Debug + Send + Sync {
 pub struct ExtentSink {
     table: String,
     target: WriteTarget,
+    /// What DataFusion gets to see of the table's columns.
+    taken: SchemaRef,
     commit: Arc<dyn Commit>,
 }
 
 impl ExtentSink {
     /// A sink for the table of that name.
     pub fn new(table: String, target: WriteTarget, commit: Arc<dyn Commit>) -> Self {
-        Self { table, target, commit }
+        let taken = with_nulls(&target.schema);
+        Self { table, target, taken, commit }
     }
 }
 
@@ -56,8 +61,24 @@ impl DisplayAs for ExtentSink {
     }
 }
 
+/// The same columns, as if all took NULL. For a sink that looks by itself, with [`refuse_nulls`]: DataFusion would look without
+/// knowing how a column is called.
+pub fn with_nulls(schema: &Schema) -> SchemaRef {
+    let fields = schema.fields().iter().map(|field| field.as_ref().clone().with_nullable(true));
+    Arc::new(Schema::new_with_metadata(fields.collect::<Vec<_>>(), schema.metadata().clone()))
+}
+
+/// Fails if there is a NULL in a column of `table` that takes none.
+pub fn refuse_nulls(columns: &[ArrayRef], schema: &Schema, table: &str) -> crate::Result<()> {
+    let has_null = |(column, field): &(&ArrayRef, &FieldRef)| !field.is_nullable() && column.logical_null_count() > 0;
+    match columns.iter().zip(schema.fields()).find(has_null) {
+        Some((_, field)) => Err(ExecutorError::Null { column: field.name().clone(), table: table.to_owned() }),
+        None => Ok(()),
+    }
+}
+
 /// The batch with the table's types: a prepared INSERT may bring parameters of others.
-fn fit(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch> {
+fn fit(batch: &RecordBatch, schema: &SchemaRef, table: &str) -> Result<RecordBatch> {
     let columns = batch.columns().iter().zip(schema.fields()).map(|(column, field)| {
         match column.data_type() == field.data_type() {
             true => Ok(Arc::clone(column)),
@@ -66,13 +87,15 @@ fn fit(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch> {
             }
         }
     });
-    Ok(RecordBatch::try_new(Arc::clone(schema), columns.collect::<Result<Vec<_>, ArrowError>>()?)?)
+    let columns = columns.collect::<Result<Vec<_>, ArrowError>>()?;
+    refuse_nulls(&columns, schema, table)?;
+    Ok(RecordBatch::try_new(Arc::clone(schema), columns)?)
 }
 
 #[async_trait]
 impl DataSink for ExtentSink {
     fn schema(&self) -> &SchemaRef {
-        &self.target.schema
+        &self.taken
     }
 
     async fn write_all(&self, mut data: SendableRecordBatchStream, _context: &Arc<TaskContext>) -> Result<u64> {
@@ -92,7 +115,7 @@ impl DataSink for ExtentSink {
         });
         let mut rows = 0;
         while let Some(batch) = data.next().await {
-            let batch = fit(&batch?, &self.target.schema)?;
+            let batch = fit(&batch?, &self.target.schema, &self.table)?;
             rows += batch.num_rows() as u64;
             if sender.send(batch).await.is_err() {
                 // The writer stopped; its error is in the task.

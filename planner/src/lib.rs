@@ -10,6 +10,7 @@
 //!   distinct_on  each key of an order once
 //!   decimals   numbers beside DECIMAL columns mean what is written
 //!   not_in     NOT IN without NULLs is a plain anti join
+//!   nullable_values  NULLs of INSERT are told with the name of their column
 //!   function   functions written in SQL, inlined
 //!   canonical  the normal form of plans and their fingerprints
 //!   reuse      the rule that reads what was computed before
@@ -28,6 +29,7 @@ mod error;
 pub mod function;
 pub mod node;
 mod not_in;
+mod nullable_values;
 mod provider;
 mod prune;
 pub mod reuse;
@@ -41,5 +43,6 @@ pub use decimals::ExactDecimals;
 pub use distinct_on::DistinctOnKeys;
 pub use error::{PlannerError, Result};
 pub use not_in::PlainAntiJoins;
+pub use nullable_values::NullableValues;
 pub use provider::{StreamTable, Streams, reading_of};
 pub use windows_whole::WholeWindows;

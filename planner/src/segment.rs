@@ -27,9 +27,9 @@ mod term;
 mod window;
 
 pub(crate) use self::choice::{Candidates, SegmentPlan, Term, can_follow, can_grow, choose, enough, extents_of};
-pub(crate) use self::decompose::{grows_with, is_linear, merges};
+pub(crate) use self::decompose::{grows_with, merges};
 pub(crate) use self::doubling::{Doubled, Part, doubled};
 pub use self::drawing::SegmentLine;
 pub(crate) use self::drawing::draw;
 pub(crate) use self::term::{Lists, term};
-pub(crate) use self::window::{Window, window};
+pub(crate) use self::window::{Window, windows};

@@ -16,6 +16,7 @@ mod decimal_values;
 mod depth;
 mod derived;
 mod expansion;
+mod fetch_first;
 mod job;
 mod keyword;
 mod lex;

@@ -598,7 +598,7 @@ fn catalog(error: &CatalogError) -> EngineError {
 fn executor(error: &ExecutorError) -> EngineError {
     let text = error.to_string();
     match error {
-        ExecutorError::SchemaMismatch { .. } => EngineError::new(ErrorKind::Data, text),
+        ExecutorError::SchemaMismatch { .. } | ExecutorError::Null { .. } => EngineError::new(ErrorKind::Data, text),
         ExecutorError::Write { source, .. } => about_file(text, source.as_ref()),
         _ => EngineError::new(ErrorKind::Io, text),
     }

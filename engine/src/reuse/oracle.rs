@@ -27,6 +27,20 @@ impl Oracle {
     pub(crate) fn take_unknown(&self) -> Vec<Fingerprint> {
         std::mem::take(&mut self.unknown.lock())
     }
+
+    /// The youngest entries of a program, so many at most.
+    fn some(&self, program: &Fingerprint, kind: EntryKind, n: usize) -> Vec<Segment> {
+        let entries = self.cache.entries_of(program).into_iter().filter(|entry| entry.kind == kind);
+        let mut segments = vec![];
+        for entry in entries.take(n) {
+            let found = Found { rows: entry.rows, bytes: entry.bytes, cost_us: entry.cost_us };
+            match self.cache.inputs(&entry.key) {
+                Some(inputs) => segments.push(Segment { key: entry.key, found, inputs }),
+                None => self.unknown.lock().push(entry.key),
+            }
+        }
+        segments
+    }
 }
 
 impl CacheOracle for Oracle {
@@ -47,15 +61,10 @@ impl CacheOracle for Oracle {
 
     fn segments(&self, program: &Fingerprint, states: bool) -> Vec<Segment> {
         let kind = if states { EntryKind::States } else { EntryKind::Rows };
-        let entries = self.cache.entries_of(program).into_iter().filter(|entry| entry.kind == kind);
-        let mut segments = vec![];
-        for entry in entries.take(SEGMENTS_MAX) {
-            let found = Found { rows: entry.rows, bytes: entry.bytes, cost_us: entry.cost_us };
-            match self.cache.inputs(&entry.key) {
-                Some(inputs) => segments.push(Segment { key: entry.key, found, inputs }),
-                None => self.unknown.lock().push(entry.key),
-            }
-        }
-        segments
+        self.some(program, kind, SEGMENTS_MAX)
+    }
+
+    fn youngest(&self, program: &Fingerprint) -> Option<Segment> {
+        self.some(program, EntryKind::Rows, 1).pop()
     }
 }

@@ -155,9 +155,10 @@ impl<'a> StatementReuse<'a> {
             let ran = self.ran(logical, &findings);
             if !ran_first && !findings.repeated.is_empty() && self.mode.keeps() {
                 ran_first = true;
-                if self.run_first(&state, &findings.repeated, ran.as_ref()).await? {
-                    continue;
-                }
+                self.run_first(&state, &findings.repeated, ran.as_ref()).await;
+                // Also if nothing came of it: nodes of this plan have run, and hold what they came to (rows of a join's one side,
+                // or an error). A plan that runs is made of new ones.
+                continue;
             }
             for recheck in &findings.rechecks {
                 check::recheck(self.reuse, self.state, self.catalog, recheck).await?;
@@ -281,40 +282,44 @@ impl<'a> StatementReuse<'a> {
         Ok(verified)
     }
 
-    /// Computes what the plan needs more than once, so that it can be read. `false` if nothing came of it.
-    async fn run_first(&self, state: &SessionState, repeated: &[Repeated], ran: Option<&Arc<Ran>>) -> Result<bool> {
-        let mut n_kept = 0;
-        for Repeated { prefix, plan } in repeated {
-            let started = Instant::now();
-            // With extensions of its own: what runs here is the prefix and nothing else.
-            let (context, lowering, _) = self.contexts(false)?;
-            let mut state = state.clone();
-            let extensions = &mut state.config_mut().options_mut().extensions;
-            extensions.insert(ReuseExtension(Some(Arc::clone(&context))));
-            extensions.insert(StatementLowering(Arc::clone(&lowering)));
-            let planner = DefaultPhysicalPlanner::default();
-            let plan = planner.optimize_physical_plan(Arc::clone(plan), &state, |_, _| {})?;
-            let (Ok(plan), Some(findings)) = (self.lower(plan).await?, context.take_findings()) else {
-                return Ok(n_kept > 0);
-            };
-            let reused = findings.hits.iter().map(|hit| hit.found.cost_us).sum();
-            let mut keeping = Keeping::new(self.reuse.clone(), self.mode, &lowering, &findings, self.catalog);
-            keeping.describe(&self.text, ran.cloned());
-            // The statement waits for this one.
-            let limits = RecordingLimits { finish_wait: RUN_FIRST_WAIT, ..self.limits()? };
-            keeping.keep_root(prefix, Duration::from_micros(reused), limits, &findings.made_of);
-            let mut rows = keeping.tee(execute_stream(plan, task_context(&state))?);
-            while let Some(batch) = rows.next().await {
-                if let Err(error) = batch {
-                    // The statement itself may never get there; if it does, it will tell.
-                    tracing::debug!(%error, "a prefix could not be computed by itself");
-                    return Ok(n_kept > 0);
-                }
+    /// Computes what the plan needs more than once, so that it can be read.
+    async fn run_first(&self, state: &SessionState, repeated: &[Repeated], ran: Option<&Arc<Ran>>) {
+        for repeated in repeated {
+            if let Err(error) = Box::pin(self.run_one_first(state, repeated, ran)).await {
+                // The statement itself may never get there; if it does, it will tell.
+                tracing::debug!(%error, "a prefix could not be computed by itself");
+                return;
             }
-            drop(rows);
-            n_kept += keeping.publish_verified(self.catalog, started.elapsed()).await;
         }
-        Ok(n_kept > 0)
+    }
+
+    async fn run_one_first(&self, state: &SessionState, repeated: &Repeated, ran: Option<&Arc<Ran>>) -> Result<()> {
+        let Repeated { prefix, plan } = repeated;
+        let started = Instant::now();
+        // With extensions of its own: what runs here is the prefix and nothing else.
+        let (context, lowering, _) = self.contexts(false)?;
+        let mut state = state.clone();
+        let extensions = &mut state.config_mut().options_mut().extensions;
+        extensions.insert(ReuseExtension(Some(Arc::clone(&context))));
+        extensions.insert(StatementLowering(Arc::clone(&lowering)));
+        let planner = DefaultPhysicalPlanner::default();
+        let plan = planner.optimize_physical_plan(Arc::clone(plan), &state, |_, _| {})?;
+        let (Ok(plan), Some(findings)) = (self.lower(plan).await?, context.take_findings()) else {
+            return Ok(());
+        };
+        let reused = findings.hits.iter().map(|hit| hit.found.cost_us).sum();
+        let mut keeping = Keeping::new(self.reuse.clone(), self.mode, &lowering, &findings, self.catalog);
+        keeping.describe(&self.text, ran.cloned());
+        // The statement waits for this one.
+        let limits = RecordingLimits { finish_wait: RUN_FIRST_WAIT, ..self.limits()? };
+        keeping.keep_root(prefix, Duration::from_micros(reused), limits, &findings.made_of);
+        let mut rows = keeping.tee(execute_stream(plan, task_context(&state))?);
+        while let Some(batch) = rows.next().await {
+            batch?;
+        }
+        drop(rows);
+        keeping.publish_verified(self.catalog, started.elapsed()).await;
+        Ok(())
     }
 
     /// The plan as it would be without any cache.

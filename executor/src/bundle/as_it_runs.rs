@@ -74,16 +74,21 @@ impl DataSource for BundledFiles {
     }
 
     fn fmt_as(&self, t: DisplayFormatType, f: &mut Formatter<'_>) -> fmt::Result {
-        let shown = match t {
-            DisplayFormatType::Default => {
-                let mut config = self.packed.clone();
-                config.file_groups = unpacked(&self.packed.file_groups, Some(SHOWN)).map_err(|_| fmt::Error)?;
-                return config.fmt_as(t, f);
-            }
+        // Files that can not be described are told by whoever reads them: a plan that is only shown names none then.
+        match t {
+            DisplayFormatType::Default => match unpacked(&self.packed.file_groups, Some(SHOWN)) {
+                Ok(file_groups) => {
+                    let mut some = self.packed.clone();
+                    some.file_groups = file_groups;
+                    some.fmt_as(t, f)
+                }
+                Err(_) => self.packed.fmt_as(t, f),
+            },
             // All of them, or how many they are.
-            DisplayFormatType::Verbose | DisplayFormatType::TreeRender => self.files().map_err(|_| fmt::Error)?,
-        };
-        shown.fmt_as(t, f)
+            DisplayFormatType::Verbose | DisplayFormatType::TreeRender => {
+                self.files().unwrap_or(&self.packed).fmt_as(t, f)
+            }
+        }
     }
 
     fn output_partitioning(&self) -> Partitioning {

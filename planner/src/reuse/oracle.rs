@@ -52,8 +52,13 @@ pub trait CacheOracle: fmt::Debug + Send + Sync {
         vec![]
     }
 
-    /// Entries of a program that hold states, or rows, over whatever extents.
+    /// Entries of a program that hold states, or rows, over whatever extents; the youngest first.
     fn segments(&self, program: &Fingerprint, states: bool) -> Vec<Segment>;
+
+    /// The youngest of those that hold rows.
+    fn youngest(&self, program: &Fingerprint) -> Option<Segment> {
+        self.segments(program, false).into_iter().next()
+    }
 }
 
 /// Knows nothing.

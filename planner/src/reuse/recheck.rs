@@ -31,7 +31,7 @@ use super::segments::{Combine, combine, over};
 use super::{ReuseContext, Segment};
 use crate::canonical::{Exactness, Prefix, PrefixKind, PrefixNode, Salt};
 use crate::node::CacheReadExec;
-use crate::segment::{Lists, extents_of, is_linear, term, window};
+use crate::segment::{Lists, extents_of, term, windows};
 
 /// Entries that one statement computes anew at most.
 const RECHECKS_MAX: usize = 64;
@@ -148,15 +148,18 @@ impl Search<'_> {
         below: &Arc<dyn ExecutionPlan>,
     ) -> Result<()> {
         let today = prefix.lists();
-        let Some(window) = window(below, &self.context.built_ins, self.config) else { return Ok(()) };
-        if prefix.inputs.len() != today.len() || !is_linear(below, window.leaf) {
+        if prefix.inputs.len() != today.len() {
             return Ok(());
         }
-        let program = self.context.inner_program(partial, below, &window, &today, self.config, self.salt)?;
-        let Some((inner, inner_below)) = program else { return Ok(()) };
-        let schema = partial.schema();
-        // Entries are about whole extents: those at the edge of this window were inside of another.
-        self.entries(&Program { prefix: &inner, partial: Some(partial), below: &inner_below, schema }, &today)
+        // Whichever of them it was that the entry was made for.
+        for window in windows(below, &self.context.built_ins, self.config, true) {
+            let program = self.context.inner_program(partial, below, &window, &today, self.config, self.salt)?;
+            let Some((inner, inner_below)) = program else { continue };
+            let schema = partial.schema();
+            // Entries are about whole extents: those at the edge of this window were inside of another.
+            self.entries(&Program { prefix: &inner, partial: Some(partial), below: &inner_below, schema }, &today)?;
+        }
+        Ok(())
     }
 
     /// Entries of a program over some of today's extents.

@@ -1,10 +1,14 @@
 //! [`repeated`]: groups that one statement needs several times, and so computes once.
 //!
-//! Stays quiet  in a recursive term, which runs many times on other rows; for groups that are read from an entry.
+//! Stays quiet  in a recursive term, which runs many times on other rows; for groups that are read from an entry; for those that use
+//!              a scalar subquery of the plan around them, which has no value where they run by themselves.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::physical_expr::scalar_subquery::ScalarSubqueryExpr;
+use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::aggregates::AggregateExec;
 use nectarine_catalog::Fingerprint;
 
@@ -57,6 +61,7 @@ fn largest_repeated(
     }
     if let Some(prefix) = is_group(node)
         && n_occurrences.get(&prefix.key).is_some_and(|n| *n > 1)
+        && stands_alone(&node.plan)
     {
         if found.iter().all(|other| other.prefix.key != prefix.key) {
             found.push(Repeated { prefix: prefix.clone(), plan: Arc::clone(&node.plan) });
@@ -64,4 +69,16 @@ fn largest_repeated(
         return;
     }
     node.children.iter().for_each(|child| largest_repeated(child, chosen, n_occurrences, found));
+}
+
+/// Whether no expression of the plan uses a scalar subquery.
+fn stands_alone(plan: &Arc<dyn ExecutionPlan>) -> bool {
+    let mut uses = false;
+    let seen = plan.apply_expressions(&mut |expr| {
+        expr.apply(|part| {
+            uses |= part.is::<ScalarSubqueryExpr>();
+            Ok(if uses { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+        })
+    });
+    seen.is_ok() && !uses && plan.children().into_iter().all(stands_alone)
 }

@@ -143,7 +143,10 @@ pub(super) fn rewrite(
     let mut growth = Growth::default();
     if known.is_some_and(|known| known.found.is_none() && known.n_other_extents > 0) {
         cuts.lift_growing(&root, context);
-        growth = Growth::of(&root, context);
+        // What is made anew takes the place of entries, whatever it may be good for.
+        if context.mode == ReuseMode::On {
+            growth = Growth::of(&root, context);
+        }
     }
     let mut rewrite = Rewrite {
         context,
@@ -498,11 +501,18 @@ impl Rewrite<'_> {
             // Nodes are used once: a second occurrence gets plans of its own.
             && let Some(segments) = segments.map_or_else(|| self.segments_of(node, place.is_whole()), |known| Ok(Some(known)))?
         {
-            let n_hits = self.findings.hits.len();
+            let (n_hits, n_kept) = (self.findings.hits.len(), self.findings.kept.len());
             let rewritten = self.read_segments(node, prefix, segments, place)?;
             let reused_us = self.reused_us(n_hits);
-            return Ok(match candidate(node, place.is_whole()).is_some_and(|prefix| self.keeps(node, prefix, place)) {
-                true => self.kept(rewritten, prefix.clone(), reused_us, Worth::Wanted)?,
+            let keeps_all = self.findings.kept.len() == n_kept
+                && candidate(node, place.is_whole()).is_some_and(|prefix| self.keeps(node, prefix, place));
+            return Ok(match keeps_all {
+                true => {
+                    // Rows that came piece by piece are put together now and then.
+                    let is_wanted = self.growth.is_of_rows(&prefix.key) || self.is_wanted(prefix, place);
+                    let worth = place.worth(is_wanted);
+                    self.kept(rewritten, prefix.clone(), reused_us, worth)?
+                }
                 false => rewritten,
             });
         }

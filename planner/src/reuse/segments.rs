@@ -177,7 +177,12 @@ impl Rewrite<'_> {
             parts.push(Arc::new(CacheReadExec::new(*key, prefix.program, rows, bytes, cost_us, node.plan.schema())));
         }
         for (wanted, made) in plan.terms.iter().zip(terms) {
-            let keeps_term = keeps && combine == Combine::MergeGroups && wanted.is_program && !merges;
+            let keeps_term = match combine {
+                Combine::MergeGroups => keeps && wanted.is_program && !merges,
+                // Old rows are not written once more for each new one.
+                Combine::Union => keeps && wanted.is_program && !wants_merged && self.growth.is_of_rows(&prefix.key),
+                Combine::Sort | Combine::Limit => false,
+            };
             parts.push(match keeps_term {
                 true => self.kept(made, prefix.over(&wanted.lists), 0, Worth::Wanted)?,
                 false => made,

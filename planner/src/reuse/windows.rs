@@ -32,11 +32,14 @@ use super::segments::{Combine, combine, over};
 use super::{Hit, Inquiry, ReuseContext, ReuseMode, Segment, SegmentLine, Verdict};
 use crate::canonical::{Exactness, Prefix, PrefixKind, PrefixNode, Salt, prefixes};
 use crate::node::CacheReadExec;
-use crate::segment::{Candidates, Lists, SegmentPlan, Term, Window, choose, draw, is_linear, term, window};
+use crate::segment::{Candidates, Lists, SegmentPlan, Term, Window, choose, draw, term, windows};
 
 /// Entries that one statement makes of what was not known of a window. As many of them can go out of a sliding window, one by
 /// one, before what they hold has to be computed anew.
 const PIECES_MAX: usize = 16;
+
+/// Windows of one plan that are tried.
+const WINDOWS_MAX: usize = 3;
 
 /// Reading other scans once more for each piece may take one part in so many of what the window has.
 const AGAIN_PART: u64 = 4;
@@ -75,13 +78,31 @@ impl Rewrite<'_> {
         let (Some(partial), [below]) = (node.plan.downcast_ref::<AggregateExec>(), node.children.as_slice()) else {
             return Ok(None);
         };
-        let below = &below.plan;
-        let today = prefix.lists();
-        let Some(window) = window(below, &self.context.built_ins, self.config) else { return Ok(None) };
         // What scalar subqueries read is part of a program, and known for the plan as it was only.
-        if prefix.inputs.len() != today.len() || !is_linear(below, window.leaf) {
+        if prefix.inputs.len() != prefix.lists().len() {
             return Ok(None);
         }
+        let mut best: Option<ChosenWindow> = None;
+        let windows = windows(&below.plan, &self.context.built_ins, self.config, false);
+        for window in windows.into_iter().take(WINDOWS_MAX) {
+            let chosen = self.by_window(prefix, partial, &below.plan, window)?;
+            let is_better = |chosen: &ChosenWindow| best.as_ref().is_none_or(|best| chosen.saved_us > best.saved_us);
+            if let Some(chosen) = chosen.filter(is_better) {
+                best = Some(chosen);
+            }
+        }
+        Ok(best)
+    }
+
+    /// The states of a prefix by inner extents and edge of one window.
+    fn by_window(
+        &self,
+        prefix: &Prefix,
+        partial: &AggregateExec,
+        below: &Arc<dyn ExecutionPlan>,
+        window: Window,
+    ) -> Result<Option<ChosenWindow>> {
+        let today = prefix.lists();
         let of = |extents: &Arc<[Arc<Extent>]>| -> Lists {
             let mut lists = today.clone();
             lists[window.leaf] = Arc::clone(extents);

@@ -13,6 +13,7 @@
 //!              column, both bounds are known exactly, it holds at both, and it is monotonic in between. Floats never prove
 //!              anything: their statistics leave NaN out.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -30,6 +31,7 @@ use datafusion::physical_plan::filter::{FilterExec, FilterExecBuilder};
 use datafusion::physical_plan::projection::{ProjectionExec, ProjectionExpr};
 use nectarine_catalog::{Extent, stats};
 
+use super::decompose::is_linear;
 use super::fresh::fresh;
 use crate::canonical::BuiltIns;
 use crate::node::ExtentScanExec;
@@ -53,13 +55,22 @@ pub(crate) struct Window {
     rest: Option<Arc<dyn PhysicalExpr>>,
 }
 
-/// The scan of a plan whose filter is decided for most bytes, if they are enough.
-pub(crate) fn window(plan: &Arc<dyn ExecutionPlan>, built_ins: &BuiltIns, config: &ConfigOptions) -> Option<Window> {
-    let mut all = All { n_scans: 0, bytes: 0, windows: vec![] };
-    all.find(plan, &Known { built_ins, config });
-    // The first of equals.
-    let largest = all.windows.into_iter().rev().max_by_key(|window| bytes(&window.inner))?;
-    (bytes(&largest.inner) >= all.bytes / INNER_PART).then_some(largest)
+/// Scans of a plan that it is linear in, and whose filter is decided for some of their extents. The most promising first: one that
+/// cuts extents will move on, one of a single extent can not; then the one with most bytes. With `all`, also where these are few.
+pub(crate) fn windows(
+    plan: &Arc<dyn ExecutionPlan>,
+    built_ins: &BuiltIns,
+    config: &ConfigOptions,
+    all: bool,
+) -> Vec<Window> {
+    let mut seen = All { n_scans: 0, bytes: 0, windows: vec![] };
+    seen.find(plan, &Known { built_ins, config });
+    let least = if all { 0 } else { seen.bytes / INNER_PART };
+    let mut windows = seen.windows;
+    windows.retain(|window| bytes(&window.inner) >= least && is_linear(plan, window.leaf));
+    let promise = |window: &Window| (!window.edge.is_empty(), window.inner.len() > 1, bytes(&window.inner));
+    windows.sort_by_key(|window| Reverse(promise(window)));
+    windows
 }
 
 /// What was seen of a plan.

@@ -1,12 +1,13 @@
 //! [`refuse_ignored`]: an error for every clause that the parser reads and DataFusion 55.2's planner then forgets.
 //!
 //! A forgotten `TABLESAMPLE` or `WITH ROLLUP` is a wrong answer without a warning. Each check names the clause and,
-//! in a comment, where DataFusion drops it (files of datafusion-sql 55.2). What DataFusion implements or refuses by
-//! itself is not looked at, and neither are hints that cannot change an answer: `MATERIALIZED` on a CTE, optimizer
-//! and index hints, `GLOBAL` joins, MySQL's `SQL_NO_CACHE` and the like.
+//! in a comment, where DataFusion drops it (files of datafusion-sql 55.2). What DataFusion implements, or refuses in words
+//! that help (`bare` has those that do not), is not looked at, and neither are hints that cannot change an answer:
+//! `MATERIALIZED` on a CTE, optimizer and index hints, `GLOBAL` joins, MySQL's `SQL_NO_CACHE` and the like.
 //!
 //! With each new version of DataFusion, look for new fields behind `..` and `_` in its patterns.
 
+mod bare;
 mod ddl;
 mod expression;
 mod function;
@@ -149,7 +150,8 @@ impl Visitor for Clauses {
     fn pre_visit_query(&mut self, query: &Query) -> Found {
         let into_allowed = self.into_allowed && self.n_queries_open == 0;
         self.n_queries_open += 1;
-        query::query(query, into_allowed)
+        query::query(query, into_allowed)?;
+        bare::query(query)
     }
 
     fn post_visit_query(&mut self, _query: &Query) -> Found {
@@ -158,11 +160,13 @@ impl Visitor for Clauses {
     }
 
     fn pre_visit_select(&mut self, select: &Select) -> Found {
-        query::select(select)
+        query::select(select)?;
+        bare::select(select)
     }
 
     fn pre_visit_table_factor(&mut self, table: &TableFactor) -> Found {
-        query::table(table)
+        query::table(table)?;
+        bare::table(table)
     }
 
     fn pre_visit_expr(&mut self, expr: &Expr) -> Found {

@@ -6,6 +6,7 @@ use datafusion::sql::parser::{CopyToSource, Statement as DFStatement};
 use sqlparser::ast::VisitMut;
 
 use super::cast_names::CastNames;
+use super::fetch_first::FetchFirst;
 use super::statement::{PinTarget, Statement, Subject};
 use super::true_filters::TrueFilters;
 
@@ -39,6 +40,7 @@ pub fn rewrite_query(statement: &mut DFStatement) {
 }
 
 fn queries(tree: &mut impl VisitMut) {
+    let _: ControlFlow<()> = tree.visit(&mut FetchFirst);
     let _: ControlFlow<()> = tree.visit(&mut TrueFilters);
     let _: ControlFlow<()> = tree.visit(&mut CastNames);
 }

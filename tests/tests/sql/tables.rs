@@ -121,16 +121,25 @@ async fn defaults_and_chosen_columns() {
 #[tokio::test]
 async fn columns_that_must_not_be_null() {
     let db = Db::new().await;
+    std::fs::create_dir(db.folder().join("e")).expect("a folder");
     db.script(
         r#"
         CREATE TABLE n (a INT NOT NULL, b INT);
         INSERT INTO n VALUES (1, NULL);
         INSERT INTO n VALUES (NULL, 1);
-        !! null
+        !! NULL in column "a" of "public.n", which is NOT NULL
+        INSERT INTO n (b, a) VALUES (1, 7), (2, NULL);
+        !! NULL in column "a" of "public.n", which is NOT NULL
         INSERT INTO n (b) VALUES (1);
-        !! null
+        !! NULL in column "a" of "public.n", which is NOT NULL
         INSERT INTO n SELECT CASE WHEN value > 5 THEN NULL ELSE value END, 1 FROM generate_series(1, 10);
-        !! null
+        !! NULL in column "a" of "public.n", which is NOT NULL
+        CREATE EXTERNAL TABLE e (b INT, a INT NOT NULL) STORED AS PARQUET LOCATION '{dir}/e/';
+        INSERT INTO e VALUES (1, 2);
+        INSERT INTO e VALUES (NULL, 2), (1, NULL);
+        !! NULL in column "a" of "public.e", which is NOT NULL
+        SELECT * FROM e;
+        -> 1|2
         SELECT * FROM n;
         -> 1|NULL
         DESCRIBE n;
@@ -140,7 +149,7 @@ async fn columns_that_must_not_be_null() {
     )
     .await;
     let db = db.reopen().await;
-    db.script("INSERT INTO n VALUES (NULL, 1);\n!! null\nSELECT count(*) FROM n;\n-> 1").await;
+    db.script("INSERT INTO n VALUES (NULL, 1);\n!! NULL in column \"a\"\nSELECT count(*) FROM n;\n-> 1").await;
 }
 
 /// A statement that fails half-way leaves nothing.

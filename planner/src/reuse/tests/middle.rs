@@ -73,3 +73,17 @@ async fn nothing_below_a_recursive_term_is_kept() {
     let (_, findings) = setup.run(&outside, ReuseMode::On).await;
     assert!(!findings.kept.is_empty() && !findings.repeated.is_empty());
 }
+
+/// What runs by itself has no plan around it that would give a subquery its value.
+#[tokio::test]
+async fn groups_that_use_a_subquery_do_not_run_first() {
+    let setup = Setup::new();
+    for (subquery, n_first) in
+        [("1", 1), ("(SELECT max(b) FROM u)", 0), ("(SELECT count(b) FROM u WHERE a >= NULL)", 0)]
+    {
+        let groups = format!("SELECT a, count(*) AS c FROM t WHERE b > {subquery} GROUP BY a");
+        let sql = format!("SELECT count(*) FROM ({groups}) g JOIN ({groups}) h ON g.a = h.a");
+        let (_, findings) = setup.run(&sql, ReuseMode::On).await;
+        assert_eq!(findings.repeated.len(), n_first, "{sql}");
+    }
+}

@@ -381,3 +381,26 @@ async fn keeps_what_works() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
+
+/// DataFusion has no plan for these either, but no words for it.
+#[test]
+fn says_what_to_do_instead() {
+    for (dialect, sql, clause, at) in [
+        (MsSQL, "SELECT TOP 5 a FROM t", "TOP", "TOP"),
+        (Hive, "SELECT a FROM t SORT BY a", "SORT BY", "SORT"),
+        (Hive, "SELECT a FROM t CLUSTER BY a", "CLUSTER BY", "CLUSTER"),
+        (Hive, "SELECT a FROM t LATERAL VIEW explode(x) y", "LATERAL VIEW", "LATERAL"),
+        (Snowflake, "SELECT * RENAME (a AS x) FROM t", "* RENAME", "*"),
+        (Generic, "SELECT a FROM t FETCH FIRST 2 ROWS WITH TIES", "FETCH .. WITH TIES", "FETCH"),
+        (Generic, "SELECT a FROM t FETCH FIRST 2 PERCENT ROWS ONLY", "FETCH .. PERCENT", "FETCH"),
+        (Generic, "SELECT a FROM t LIMIT 3 FETCH FIRST 2 ROWS ONLY", "FETCH beside LIMIT", "FETCH"),
+        (Generic, "SELECT * FROM t PIVOT (sum(b) FOR a IN (1, 2))", "PIVOT", "PIVOT"),
+        (Generic, "SELECT * FROM t UNPIVOT (x FOR y IN (a, b))", "UNPIVOT", "UNPIVOT"),
+    ] {
+        let Err(PlannerError::Refused { clause: told, position, .. }) = refuse_ignored(&read(dialect, sql), sql) else {
+            panic!("{sql}: not refused");
+        };
+        assert_eq!(told, clause, "{sql}");
+        assert!(position.is_some_and(|position| sql[position..].starts_with(at)), "{sql}: {position:?}");
+    }
+}

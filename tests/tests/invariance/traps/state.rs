@@ -268,3 +268,21 @@ async fn many_clients_at_once() {
         holds(&db, &sql).await;
     }
 }
+
+/// Trap 13. Guards: `repeated::stands_alone`; after `run_first` the statement is planned again, whatever came of it: nodes that ran
+/// hold an error, or one side of a join.
+#[tokio::test]
+async fn groups_that_are_needed_twice_and_use_a_subquery() {
+    let db = tables().await;
+    for subquery in ["SELECT count(k) FROM d WHERE k >= CAST(NULL AS INT)", "SELECT min(k) FROM d", "SELECT 1"] {
+        for groups in [
+            format!(
+                "SELECT DISTINCT g, k FROM t LEFT SEMI JOIN d ON t.k = d.k AND (t.k + t.a) <> d.k WHERE t.a >= ({subquery})"
+            ),
+            format!("SELECT DISTINCT g, k FROM t WHERE a >= ({subquery}) AND g LIKE 'g_'"),
+            format!("SELECT g, count(*) AS k FROM t WHERE a >= ({subquery}) GROUP BY g"),
+        ] {
+            holds(&db, &format!("WITH v AS ({groups}) SELECT x.k, y.g FROM v x JOIN v y ON x.g = y.g")).await;
+        }
+    }
+}

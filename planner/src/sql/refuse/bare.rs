@@ -1,0 +1,63 @@
+//! Clauses that DataFusion refuses by a bare word, or by none: told as those are that it forgets, with what to do instead.
+
+use std::ops::ControlFlow;
+
+use sqlparser::ast::{Query, Select, SelectItem, Spanned, TableFactor};
+
+use super::{Found, refuse_if};
+
+/// query.rs, `query_to_plan`. A plain FETCH is a LIMIT by now.
+pub(super) fn query(query: &Query) -> Found {
+    let Some(fetch) = &query.fetch else { return ControlFlow::Continue(()) };
+    let near = query.span();
+    refuse_if(fetch.with_ties, "FETCH .. WITH TIES", near, "use QUALIFY rank() OVER (ORDER BY ..) <= n")?;
+    refuse_if(fetch.percent, "FETCH .. PERCENT", near, "use LIMIT")?;
+    refuse_if(true, "FETCH beside LIMIT", near, "use one of them")
+}
+
+/// select.rs, `select_to_plan`.
+pub(super) fn select(select: &Select) -> Found {
+    let near = select.span();
+    refuse_if(select.top.is_some(), "TOP", near, "use LIMIT")?;
+    refuse_if(!select.cluster_by.is_empty(), "CLUSTER BY", near, "use ORDER BY")?;
+    refuse_if(
+        !select.distribute_by.is_empty(),
+        "DISTRIBUTE BY",
+        near,
+        "rows are dealt out by themselves: leave it out",
+    )?;
+    refuse_if(!select.sort_by.is_empty(), "SORT BY", near, "use ORDER BY")?;
+    refuse_if(
+        !select.lateral_views.is_empty(),
+        "LATERAL VIEW",
+        near,
+        "use CROSS JOIN UNNEST(..), or unnest(..) in the select list",
+    )?;
+    for item in &select.projection {
+        if let SelectItem::Wildcard(options) | SelectItem::QualifiedWildcard(_, options) = item {
+            let near = options.wildcard_token.0.span;
+            refuse_if(options.opt_rename.is_some(), "* RENAME", near, "name the columns: SELECT a AS b, ..")?;
+        }
+    }
+    ControlFlow::Continue(())
+}
+
+/// relation/mod.rs, `create_default_relation`.
+pub(super) fn table(table: &TableFactor) -> Found {
+    let near = table.span();
+    match table {
+        TableFactor::Pivot { .. } => {
+            refuse_if(true, "PIVOT", near, "use an aggregate for each column: sum(v) FILTER (WHERE k = 1) AS k_1, ..")
+        }
+        TableFactor::Unpivot { .. } => {
+            refuse_if(true, "UNPIVOT", near, "use UNION ALL of SELECT 'a' AS name, a AS value FROM t, ..")
+        }
+        TableFactor::MatchRecognize { .. } => refuse_if(true, "MATCH_RECOGNIZE", near, "use window functions"),
+        TableFactor::JsonTable { .. } | TableFactor::OpenJsonTable { .. } => {
+            refuse_if(true, "tables made of JSON", near, "read a JSON file: SELECT .. FROM 'file.json'")
+        }
+        TableFactor::XmlTable { .. } => refuse_if(true, "XMLTABLE", near, None),
+        TableFactor::SemanticView { .. } => refuse_if(true, "SEMANTIC_VIEW", near, "use a view"),
+        _ => ControlFlow::Continue(()),
+    }
+}
