@@ -18,6 +18,8 @@ pub enum Mode {
     Reference,
     /// Without the cache on other partitions and batches: whether there is a right answer at all.
     OtherReference,
+    /// As the first client that asks, where there is no room to keep anything: what was begun for the cache must not show.
+    NoRoom,
     /// As the first client that asks.
     Cold,
     /// As the next one.
@@ -46,7 +48,7 @@ pub enum Mode {
 
 impl Mode {
     /// Those that every statement goes through.
-    pub const ALWAYS: [Self; 3] = [Self::Cold, Self::Hit, Self::Check];
+    pub const ALWAYS: [Self; 4] = [Self::NoRoom, Self::Cold, Self::Hit, Self::Check];
 
     /// Those of which a statement goes through some, or through all in the long form.
     pub const OTHERS: [Self; 13] = [
@@ -90,6 +92,9 @@ impl Mode {
             Self::Batch(n) => (None, Some(n)),
             _ => (None, None),
         };
+        if self == Self::NoRoom {
+            settings.push(("nectarine.cache.entry_limit", "1".to_owned()));
+        }
         settings.extend(partitions.map(|n| ("datafusion.execution.target_partitions", n.to_string())));
         settings.extend(batch.map(|n| ("datafusion.execution.batch_size", n.to_string())));
         settings
