@@ -118,7 +118,7 @@ pub(crate) async fn plan(
         writer: format.create_writer_physical_plan(Arc::clone(&input), state, config, None).await?,
         table: table.name.to_string(),
         taken: with_nulls(&table.schema),
-        schema: Arc::clone(&table.schema),
+        columns: Arc::clone(&table.schema),
         written,
         partition_columns: source.partition_columns.clone(),
         store,
@@ -160,7 +160,8 @@ struct FolderSink {
     /// DataFusion's sink for the format.
     writer: Arc<dyn ExecutionPlan>,
     table: String,
-    schema: SchemaRef,
+    /// The table's.
+    columns: SchemaRef,
     /// What DataFusion gets to see of it.
     taken: SchemaRef,
     /// The same with partition columns as text.
@@ -274,7 +275,7 @@ impl FolderSink {
 
     /// The batch with the table's types (a prepared INSERT may bring others), and partition values as text.
     fn fit(&self, batch: &RecordBatch) -> Result<RecordBatch> {
-        refuse_nulls(batch.columns(), &self.schema, &self.table)?;
+        refuse_nulls(batch.columns(), &self.columns, &self.table)?;
         let strict = CastOptions { safe: false, ..CastOptions::default() };
         let columns = batch.columns().iter().zip(self.written.fields()).map(|(column, field)| {
             let column = match column.data_type() == field.data_type() {

@@ -19,10 +19,13 @@ pub(crate) fn rewrite_scans(
     rewrite_sources(plan, &|config| Ok(rewrite(config)?.map(|config| Arc::new(config) as Arc<dyn DataSource>)))
 }
 
+/// Something else that reads the same as a scan does.
+type Instead = Option<Arc<dyn DataSource>>;
+
 /// The same with something else that reads the same.
 pub(crate) fn rewrite_sources(
     plan: &Arc<dyn ExecutionPlan>,
-    rewrite: &dyn Fn(&FileScanConfig) -> Result<Option<Arc<dyn DataSource>>>,
+    rewrite: &dyn Fn(&FileScanConfig) -> Result<Instead>,
 ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
     if let Some(scan) = plan.downcast_ref::<DataSourceExec>() {
         let Some(config) = scan.data_source().downcast_ref::<FileScanConfig>() else { return Ok(None) };
