@@ -27,7 +27,7 @@ mod sketch;
 mod stock;
 mod tables;
 
-pub use answer::{Rows, order_of};
+pub use answer::{Rows, order_of, whole_of};
 pub use generator::{Generator, Growing};
 pub use harness::Harness;
 pub use mode::Mode;

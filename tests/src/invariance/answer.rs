@@ -121,6 +121,15 @@ impl Rows {
         })
     }
 
+    /// Whether the rows are the same, in whatever order, if only these columns are looked at.
+    pub fn same_rows_in(&self, columns: &[usize], other: &Self) -> bool {
+        let some = |rows: &Self| {
+            let row = |row: &Vec<Cell>| columns.iter().filter_map(|column| row.get(*column).cloned()).collect();
+            Self { rows: rows.rows.iter().map(row).collect(), ..rows.clone() }
+        };
+        some(self).same_rows(&some(other))
+    }
+
     /// The first row that is out of order. Keys are columns, whether they descend, and whether NULLs come first.
     pub fn out_of_order(&self, keys: &[(usize, bool, bool)]) -> Option<String> {
         if keys.is_empty() || keys.iter().any(|(column, ..)| *column >= self.batch.num_columns()) {
@@ -236,4 +245,48 @@ pub fn order_of(sql: &str, schema: &SchemaRef) -> Vec<(usize, bool, bool)> {
         order.push((column, descending, key.options.nulls_first.unwrap_or(descending)));
     }
     order
+}
+
+/// For a statement that gives some rows of an order: the statement for all of them, and the columns that the order is by. `None` if it is
+/// by something else than columns of the answer.
+pub fn whole_of(sql: &str, schema: &SchemaRef) -> Option<(String, Vec<usize>)> {
+    let mut statements = Parser::parse_sql(&GenericDialect {}, sql).ok()?;
+    let Some(Statement::Query(query)) = statements.first_mut() else { return None };
+    query.limit_clause.take()?;
+    let OrderByKind::Expressions(keys) = &query.order_by.as_ref()?.kind else { return None };
+    let order = order_of(sql, schema);
+    (order.len() == keys.len()).then(|| (query.to_string(), order.into_iter().map(|(column, ..)| column).collect()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use arrow::array::Int64Array;
+    use arrow::datatypes::{Field, Schema};
+
+    fn rows(pairs: &[(i64, i64)]) -> Rows {
+        let fields = ["a", "b"].map(|name| Field::new(name, DataType::Int64, true));
+        let schema = Arc::new(Schema::new(fields.to_vec()));
+        let column =
+            |of: fn(&(i64, i64)) -> i64| Arc::new(Int64Array::from_iter_values(pairs.iter().map(of))) as ArrayRef;
+        let batch = RecordBatch::try_new(Arc::clone(&schema), vec![column(|pair| pair.0), column(|pair| pair.1)]);
+        Rows::new(schema, &[batch.unwrap()]).unwrap()
+    }
+
+    #[test]
+    fn ties() {
+        let (one, other, wrong) = (rows(&[(1, 1), (2, 1)]), rows(&[(1, 2), (2, 1)]), rows(&[(1, 1), (3, 1)]));
+        assert!(
+            one.same_rows_in(&[0], &other) && !one.same_rows_in(&[0, 1], &other) && !one.same_rows_in(&[0], &wrong)
+        );
+        let whole = |sql: &str| whole_of(sql, one.schema());
+        assert_eq!(
+            whole("SELECT a, b FROM t ORDER BY 1 DESC OFFSET 1"),
+            Some(("SELECT a, b FROM t ORDER BY 1 DESC".to_owned(), vec![0]))
+        );
+        assert_eq!(whole("SELECT a, b FROM t ORDER BY b, a LIMIT 3").map(|(_, columns)| columns), Some(vec![1, 0]));
+        assert_eq!(whole("SELECT a, b FROM t ORDER BY a + b LIMIT 3"), None);
+        assert_eq!(whole("SELECT a, b FROM t ORDER BY a"), None);
+        assert_eq!(whole("SELECT a, b FROM t LIMIT 3"), None);
+    }
 }
