@@ -32,7 +32,7 @@ impl AnalyzerRule for NullableValues {
     }
 }
 
-/// DataFusion puts nothing but projections around such rows.
+/// DataFusion puts nothing but projections around rows that are the whole source; others have types of their own (`sql::inner_values`).
 fn nullable(plan: LogicalPlan) -> Result<LogicalPlan> {
     match plan {
         LogicalPlan::Projection(projection) => {

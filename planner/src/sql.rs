@@ -17,6 +17,7 @@ mod depth;
 mod derived;
 mod expansion;
 mod fetch_first;
+mod inner_values;
 mod job;
 mod keyword;
 mod lex;

@@ -144,7 +144,8 @@ impl Visitor for Clauses {
     type Break = Refusal;
 
     fn pre_visit_statement(&mut self, statement: &ast::Statement) -> Found {
-        ddl::statement(statement)
+        ddl::statement(statement)?;
+        bare::statement(statement)
     }
 
     fn pre_visit_query(&mut self, query: &Query) -> Found {

@@ -461,3 +461,38 @@ async fn several_statements_need_several_calls() {
     assert_eq!(db.ok("").await, "");
     assert_eq!(db.ok("  -- nothing\n ;").await, "");
 }
+
+/// Rows inside of the query of an INSERT have types of their own.
+#[tokio::test]
+async fn values_inside_of_an_insert() {
+    let db = Db::new().await;
+    db.script(
+        r#"
+        CREATE TABLE n (a INT, b INT);
+        INSERT INTO n SELECT x * 10, y FROM (VALUES (1.7, 2)) q (x, y);
+        INSERT INTO n WITH q (x, y) AS (VALUES (1.7, 2), (1.2, 3)) SELECT x * 10, y FROM q WHERE x > 1.5;
+        INSERT INTO n SELECT round(x), y FROM (VALUES (2.7, 9)) q (x, y);
+        INSERT INTO n SELECT length(x), y FROM (VALUES ('abc', 4), ('de', NULL)) q (x, y);
+        INSERT INTO n SELECT x, 1 FROM (VALUES (1), (2)) q (x);
+        INSERT INTO n SELECT a, 77 FROM n WHERE a IN (VALUES (17));
+        INSERT INTO n SELECT coalesce(x, 5), y FROM (VALUES (NULL, 2)) q (x, y);
+        INSERT INTO n (b) VALUES (8);
+        SELECT a, b FROM n ORDER BY a, b;
+        -> 1|1
+        -> 2|1
+        -> 2|NULL
+        -> 3|4
+        -> 3|9
+        -> 5|2
+        -> 17|2
+        -> 17|2
+        -> 17|77
+        -> 17|77
+        -> NULL|8
+        CREATE TABLE c (a INT) AS SELECT x * 10 FROM (VALUES (1.7)) q (x);
+        SELECT a FROM c;
+        -> 17
+        "#,
+    )
+    .await;
+}

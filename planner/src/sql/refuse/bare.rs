@@ -2,9 +2,26 @@
 
 use std::ops::ControlFlow;
 
-use sqlparser::ast::{Query, Select, SelectItem, Spanned, TableFactor};
+use sqlparser::ast::{Query, Select, SelectItem, Spanned, Statement, TableFactor};
 
 use super::{Found, refuse_if};
+use crate::sql::inner_values::has_inner_values;
+
+/// values.rs, `sql_values_to_plan`: they would be cast to the table's columns. Fewer are said in other words by now.
+pub(super) fn statement(statement: &Statement) -> Found {
+    let source = match statement {
+        Statement::Insert(insert) => insert.source.as_deref(),
+        Statement::CreateTable(create) if !create.columns.is_empty() => create.query.as_deref(),
+        _ => None,
+    };
+    let Some(source) = source else { return ControlFlow::Continue(()) };
+    refuse_if(
+        has_inner_values(source),
+        "VALUES of more than 1000 rows inside of the query of an INSERT",
+        source.span(),
+        "put them into a table first",
+    )
+}
 
 /// query.rs, `query_to_plan`. A plain FETCH is a LIMIT by now.
 pub(super) fn query(query: &Query) -> Found {
