@@ -1,6 +1,7 @@
 //! What only grows is kept below what does not; and a small table's filter does not hide a large one that grows.
 
 use nectarine_engine::Reused;
+use nectarine_tests::db::Db;
 
 use super::{check, facts, names, tables};
 
@@ -35,6 +36,19 @@ async fn a_filter_on_a_small_table_is_no_window() {
     }
 }
 
+/// Four days of `f` arrive; from the third on, what was computed before is read.
+async fn only_the_first_two_days_are_dear(db: &Db, sql: &str) {
+    for part in 6..10 {
+        facts(&db.path(&format!("f/{part:03}.parquet")), part);
+        let receipt = check(db, sql).await;
+        assert!(
+            part < 8 || receipt.reused == Reused::Partial,
+            "{part}: {}",
+            db.ok(&format!("EXPLAIN REUSE {sql}")).await
+        );
+    }
+}
+
 /// Once the small table stands still again, the next day costs only itself.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_small_table_that_grew_once() {
@@ -42,15 +56,7 @@ async fn a_small_table_that_grew_once() {
     let sql = "SELECT name, count(*), sum(v) FROM f JOIN n ON f.k = n.k GROUP BY name ORDER BY name";
     check(&db, sql).await;
     names(&db.path("n/1.parquet"), 8..9);
-    for part in 6..10 {
-        facts(&db.path(&format!("f/{part:03}.parquet")), part);
-        let receipt = check(&db, sql).await;
-        assert!(
-            part < 8 || receipt.reused == Reused::Partial,
-            "{part}: {}",
-            db.ok(&format!("EXPLAIN REUSE {sql}")).await
-        );
-    }
+    only_the_first_two_days_are_dear(&db, sql).await;
 }
 
 /// Many files became one: what was true of the many says nothing of today.
@@ -67,15 +73,7 @@ async fn a_small_table_that_was_put_together() {
         std::fs::remove_file(db.path(&format!("m/{key}.parquet"))).expect("it is there");
     }
     names(&db.path("m/all.parquet"), 1..6);
-    for part in 6..10 {
-        facts(&db.path(&format!("f/{part:03}.parquet")), part);
-        let receipt = check(&db, sql).await;
-        assert!(
-            part < 8 || receipt.reused == Reused::Partial,
-            "{part}: {}",
-            db.ok(&format!("EXPLAIN REUSE {sql}")).await
-        );
-    }
+    only_the_first_two_days_are_dear(&db, sql).await;
 }
 
 /// A limit with an order lets scans leave out most rows, which whoever keeps all of them could not.
