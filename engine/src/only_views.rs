@@ -8,6 +8,7 @@ use datafusion::common::tree_node::{Transformed, TransformedResult};
 use datafusion::config::ConfigOptions;
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
 use datafusion::optimizer::AnalyzerRule;
+use nectarine_planner::any_node;
 
 /// The rule; see above.
 #[derive(Debug, Default)]
@@ -15,9 +16,11 @@ pub(crate) struct OnlyViews;
 
 impl AnalyzerRule for OnlyViews {
     fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
+        if !any_node(&plan, is_views) {
+            return Ok(plan);
+        }
         plan.transform_up_with_subqueries(|node| {
-            let LogicalPlan::TableScan(scan) = &node else { return Ok(Transformed::no(node)) };
-            if scan.table_name.schema() != Some(INFORMATION_SCHEMA) || scan.table_name.table() != "views" {
+            if !is_views(&node) {
                 return Ok(Transformed::no(node));
             }
             // Not there if the scan was cut to other columns, and then it was analyzed before.
@@ -34,4 +37,9 @@ impl AnalyzerRule for OnlyViews {
     fn name(&self) -> &str {
         "only_views"
     }
+}
+
+fn is_views(node: &LogicalPlan) -> bool {
+    let LogicalPlan::TableScan(scan) = node else { return false };
+    scan.table_name.schema() == Some(INFORMATION_SCHEMA) && scan.table_name.table() == "views"
 }

@@ -1,11 +1,18 @@
 //! [`Footers`]: what Parquet files tell of themselves, without the bounds of floats.
 //!
+//! ```text
+//!   DataFusion's cache --> with the bounds of pages --> a copy without those of floats
+//! ```
+//!
 //! Writers leave NaN out of a column's bounds, and NaN is larger than every number here: a file whose bounds are 1 and 5 may hold
 //! rows for `f > 100`. DataFusion would skip it, its row groups and its pages, and so would the filters that a TopK or a join
 //! makes while it runs. So none of them gets to see such bounds.
 //!
+//! Bounds of pages are cached with the footer. DataFusion's opener asks for footers without, and reads those of a file that it wants
+//! to prune again at each query.
+//!
 //! Cost   footers without a float column are passed on as they are; of others a copy is made once, for as long as DataFusion's cache
-//!        has them.
+//!        has them. A footer that is not cached is read together with the bounds of pages, mostly in one go.
 
 use std::ops::Range;
 use std::sync::{Arc, Weak};
@@ -16,16 +23,18 @@ use datafusion::common::Result;
 use datafusion::common::stats::Precision;
 use datafusion::datasource::listing::PartitionedFile;
 use datafusion::datasource::physical_plan::parquet::{CachedParquetFileReaderFactory, ParquetFileReaderFactory};
+use datafusion::execution::cache::cache_manager::FileMetadataCache;
 use datafusion::physical_plan::Statistics;
 use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use moka::sync::Cache;
+use object_store::ObjectStore;
 use parquet::arrow::arrow_reader::ArrowReaderOptions;
 use parquet::arrow::async_reader::AsyncFileReader;
 use parquet::basic::{LogicalType, Type};
 use parquet::errors::Result as ParquetResult;
-use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, RowGroupMetaData};
+use parquet::file::metadata::{ColumnChunkMetaData, PageIndexPolicy, ParquetMetaData, RowGroupMetaData};
 use parquet::file::page_index::column_index::ColumnIndexMetaData;
 use parquet::schema::types::ColumnDescriptor;
 
@@ -74,13 +83,15 @@ impl PlainFooters {
 #[derive(Debug)]
 pub(crate) struct Footers {
     files: CachedParquetFileReaderFactory,
+    cached: Arc<FileMetadataCache>,
     footers: PlainFooters,
 }
 
 impl Footers {
-    /// Of the files that `files` opens.
-    pub(crate) fn new(files: CachedParquetFileReaderFactory, footers: PlainFooters) -> Self {
-        Self { files, footers }
+    /// Of the files in a store.
+    pub(crate) fn new(store: Arc<dyn ObjectStore>, cached: Arc<FileMetadataCache>, footers: PlainFooters) -> Self {
+        let files = CachedParquetFileReaderFactory::new(store, Arc::clone(&cached));
+        Self { files, cached, footers }
     }
 }
 
@@ -92,13 +103,16 @@ impl ParquetFileReaderFactory for Footers {
         size_hint: Option<usize>,
         metrics: &ExecutionPlanMetricsSet,
     ) -> Result<Box<dyn AsyncFileReader + Send>> {
+        let is_cached = self.cached.contains_key(&file.object_meta.location);
         let file = self.files.create_reader(partition, file, size_hint, metrics)?;
-        Ok(Box::new(Reader { file, footers: self.footers.clone() }))
+        Ok(Box::new(Reader { file, is_cached, footers: self.footers.clone() }))
     }
 }
 
 struct Reader {
     file: Box<dyn AsyncFileReader + Send>,
+    /// Whether the footer was there when the file was opened.
+    is_cached: bool,
     footers: PlainFooters,
 }
 
@@ -115,9 +129,23 @@ impl AsyncFileReader for Reader {
         &'a mut self,
         options: Option<&'a ArrowReaderOptions>,
     ) -> BoxFuture<'a, ParquetResult<Arc<ParquetMetaData>>> {
-        let footers = &self.footers;
-        self.file.get_metadata(options).map(|found| found.and_then(|footer| footers.plain(footer))).boxed()
+        async move {
+            let with_pages = options.cloned().unwrap_or_default().with_page_index_policy(PageIndexPolicy::Optional);
+            let first = if self.is_cached { options } else { Some(&with_pages) };
+            let mut footer = self.file.get_metadata(first).await?;
+            if lacks_pages(&footer) {
+                footer = self.file.get_metadata(Some(&with_pages)).await?;
+            }
+            self.footers.plain(footer)
+        }
+        .boxed()
     }
+}
+
+/// Whether the file has bounds of pages that are not here. Who asks for what a file does not have gets a copy of its footer each time.
+fn lacks_pages(footer: &ParquetMetaData) -> bool {
+    let mut columns = footer.row_groups().iter().flat_map(RowGroupMetaData::columns);
+    footer.column_index().is_none() && columns.any(|column| column.column_index_offset().is_some())
 }
 
 fn has_floats(footer: &ParquetMetaData) -> bool {

@@ -14,7 +14,6 @@ use datafusion::config::ConfigOptions;
 use datafusion::datasource::file_format::file_compression_type::FileCompressionType;
 use datafusion::datasource::listing::PartitionedFile;
 use datafusion::datasource::object_store::ObjectStoreUrl;
-use datafusion::datasource::physical_plan::parquet::CachedParquetFileReaderFactory;
 use datafusion::datasource::physical_plan::{
     ArrowSource, AvroSource, CsvSource, FileGroup, FileScanConfigBuilder, FileSource, JsonSource, ParquetSource,
 };
@@ -257,12 +256,12 @@ fn file_source(
     Ok(match reading.format {
         FileFormatKind::Parquet => {
             let store = readers.runtime.object_store(store)?;
-            let footers = readers.runtime.cache_manager.get_file_metadata_cache();
-            let files = CachedParquetFileReaderFactory::new(store, footers);
+            let cached = readers.runtime.cache_manager.get_file_metadata_cache();
+            let files = Footers::new(store, cached, readers.footers.clone());
             let hint = options.parquet.global.metadata_size_hint;
             let source = ParquetSource::new(table_schema)
                 .with_table_parquet_options(options.parquet)
-                .with_parquet_file_reader_factory(Arc::new(Footers::new(files, readers.footers.clone())));
+                .with_parquet_file_reader_factory(Arc::new(files));
             match hint {
                 Some(bytes) => Arc::new(source.with_metadata_size_hint(bytes)),
                 None => Arc::new(source),

@@ -24,6 +24,7 @@
 //! Traps          never the key: protobuf bytes, `Hash`, Display text. Each drops something that changes rows.
 
 mod aggregate;
+mod by_floats;
 mod decoder;
 mod encoder;
 mod expr;
@@ -54,4 +55,4 @@ pub use self::uncacheable::Uncacheable;
 
 /// Raised whenever the encoding of anything changes, or an older version may have kept a wrong answer: old entries never match
 /// new programs.
-pub const ENCODING: u32 = 4;
+pub const ENCODING: u32 = 5;

@@ -23,6 +23,8 @@ use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{Cast, Expr, ExprSchemable, LogicalPlan, Operator, TryCast, cast};
 use datafusion::optimizer::AnalyzerRule;
 
+use crate::look::any_expr;
+
 /// Digits of the widest decimal.
 const DIGITS_MAX: usize = 38;
 
@@ -53,6 +55,9 @@ impl AnalyzerRule for ExactDecimals {
     }
 
     fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
+        if matches!(self, Self::Casts) && !any_expr(&plan, is_cast_of_float) {
+            return Ok(plan);
+        }
         let analyzed = plan.transform_up_with_subqueries(|plan| {
             let schema = match (&plan, self) {
                 // Casts need no types of columns.
@@ -102,6 +107,13 @@ pub(crate) fn exact_comparisons(expr: Expr, schema: &DFSchema) -> Result<Transfo
         }
         other => Ok(Transformed::no(other)),
     })
+}
+
+fn is_cast_of_float(expr: &Expr) -> bool {
+    match expr {
+        Expr::Cast(Cast { expr, .. }) | Expr::TryCast(TryCast { expr, .. }) => float_of(expr).is_some(),
+        _ => false,
+    }
 }
 
 fn exact_casts(expr: Expr) -> Result<Transformed<Expr>> {

@@ -13,6 +13,8 @@ use datafusion::config::ConfigOptions;
 use datafusion::logical_expr::{Distinct, Expr, LogicalPlan};
 use datafusion::optimizer::AnalyzerRule;
 
+use crate::look::any_node;
+
 /// See the module.
 #[derive(Debug)]
 pub struct DistinctOnKeys;
@@ -23,6 +25,9 @@ impl AnalyzerRule for DistinctOnKeys {
     }
 
     fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
+        if !any_node(&plan, |node| matches!(node, LogicalPlan::Distinct(Distinct::On(_)))) {
+            return Ok(plan);
+        }
         let analyzed = plan.transform_down_with_subqueries(|node| match node {
             LogicalPlan::Distinct(Distinct::On(mut distinct)) => {
                 let is_sorted_again =

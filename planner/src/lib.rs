@@ -6,10 +6,12 @@
 //!   prune      which extents a filter can not touch
 //!   ambiguous  filters stay where names do not tell columns apart
 //!   windows_whole  what a window function reads is not cut for a LIMIT above it
+//!   nearest_aggregate  an aggregate is answered from its own input
 //!   bounded    plans that would not fit into memory
 //!   distinct_on  each key of an order once
 //!   decimals   numbers beside DECIMAL columns mean what is written
 //!   not_in     NOT IN without NULLs is a plain anti join
+//!   look       whether a plan has something that a rule wants to change
 //!   nullable_values  NULLs of INSERT are told with the name of their column
 //!   function   functions written in SQL, inlined
 //!   canonical  the normal form of plans and their fingerprints
@@ -27,6 +29,8 @@ mod decimals;
 mod distinct_on;
 mod error;
 pub mod function;
+mod look;
+mod nearest_aggregate;
 pub mod node;
 mod not_in;
 mod nullable_values;
@@ -42,6 +46,8 @@ pub use bounded::BoundedPlans;
 pub use decimals::ExactDecimals;
 pub use distinct_on::DistinctOnKeys;
 pub use error::{PlannerError, Result};
+pub use look::any_node;
+pub use nearest_aggregate::NearestAggregate;
 pub use not_in::PlainAntiJoins;
 pub use nullable_values::NullableValues;
 pub use provider::{StreamTable, Streams, reading_of};

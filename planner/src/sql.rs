@@ -10,6 +10,7 @@
 mod access;
 mod alter;
 mod append_only;
+mod bracketed_values;
 mod cast_names;
 mod copy;
 mod decimal_values;
@@ -25,6 +26,7 @@ mod named;
 mod parse;
 mod placeholder;
 mod position;
+mod queries_in_values;
 mod refuse;
 mod relocate;
 mod report;

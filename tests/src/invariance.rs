@@ -3,6 +3,7 @@
 //! ```text
 //!   random     numbers from a seed that is printed and can be given again
 //!   answer     rows that can be compared: as multisets, floats within their last bits, and in the order asked for
+//!   ties       statements whose limits may cut among equal rows, and what they are without
 //!   mode       the ways in which one statement is run
 //!   damage     what can happen to the files of a cache
 //!   stock      stock DataFusion, and which of its rules is at fault where it differs
@@ -26,8 +27,9 @@ mod random;
 mod sketch;
 mod stock;
 mod tables;
+mod ties;
 
-pub use answer::{Rows, order_of, whole_of};
+pub use answer::{Rows, order_of};
 pub use generator::{Generator, Growing};
 pub use harness::Harness;
 pub use mode::Mode;

@@ -139,3 +139,30 @@ async fn bounds_of_casts() {
         assert_eq!(db.ok("SELECT count(*) FROM '{dir}/p/' WHERE s BETWEEN 9 AND 10").await, "2", "{mode}");
     }
 }
+
+/// What is known of an aggregate's files is not the answer of another one above it.
+#[tokio::test]
+async fn aggregates_of_aggregates() {
+    let db = Db::new().await;
+    db.script(
+        r#"
+        CREATE TABLE t AS SELECT * FROM (VALUES (1), (2), (3)) v (a);
+        CREATE TABLE nothing (a INT);
+        SELECT count(c) FILTER (WHERE c > 5) FROM (SELECT count(*) AS c FROM t) q;
+        -> 0
+        SELECT max(c) FILTER (WHERE c > 5) FROM (SELECT count(*) AS c FROM t) q;
+        -> NULL
+        SELECT max(c) FILTER (WHERE c > 2) FROM (SELECT count(*) AS c FROM t) q;
+        -> 3
+        SELECT sum(c) FILTER (WHERE c > 5) + 1 AS x, min(c) AS y FROM (SELECT max(a) AS c FROM t) q;
+        -> NULL|3
+        SELECT count(*) FILTER (WHERE c > 5) FROM (SELECT count(*) AS c FROM nothing HAVING count(*) > 3) q;
+        -> 0
+        SELECT count(*) FROM (SELECT count(*) AS c FROM t) q;
+        -> 1
+        SELECT count(*), min(a), max(a) FROM t;
+        -> 3|1|3
+        "#,
+    )
+    .await;
+}

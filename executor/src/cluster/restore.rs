@@ -15,7 +15,6 @@ use ballista_executor::execution_engine::{DefaultExecutionEngine, ExecutionEngin
 use datafusion::common::Result;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::config::ConfigOptions;
-use datafusion::datasource::physical_plan::parquet::CachedParquetFileReaderFactory;
 use datafusion::datasource::physical_plan::{FileScanConfig, FileScanConfigBuilder, ParquetSource};
 use datafusion::datasource::source::DataSourceExec;
 use datafusion::execution::runtime_env::RuntimeEnv;
@@ -106,8 +105,8 @@ fn restored_scan(
     let Some(config) = scan.data_source().downcast_ref::<FileScanConfig>() else { return Ok(None) };
     let Some(source) = config.file_source().downcast_ref::<ParquetSource>() else { return Ok(None) };
     let store = runtime.object_store(&config.object_store_url)?;
-    let footers = runtime.cache_manager.get_file_metadata_cache();
-    let readers = Arc::new(Footers::new(CachedParquetFileReaderFactory::new(store, footers), plain.clone()));
+    let cached = runtime.cache_manager.get_file_metadata_cache();
+    let readers = Arc::new(Footers::new(store, cached, plain.clone()));
     let mut restored = source.clone().with_parquet_file_reader_factory(readers);
     if let Some(bytes) = source.table_parquet_options().global.metadata_size_hint {
         restored = restored.with_metadata_size_hint(bytes);

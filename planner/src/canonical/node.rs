@@ -26,6 +26,7 @@ use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec};
 use crate::node::{DerivedTableExec, ExtentScanExec};
 
 use super::aggregate::exactness_of;
+use super::by_floats::decides_by_floats;
 use super::encoder::{Encoder, Tag};
 use super::expr::{ExprContext, SubqueryScope};
 use super::prefix::{Exactness, Input, Parts, PrefixKind, PrefixNode, assemble, prefixes};
@@ -75,12 +76,16 @@ fn prefix_of(
         return Ok(inputs[0].clone());
     }
     let inputs = skip_partial_limits(plan, children, inputs);
+    let mut exactness = own.exactness.max(context.met.get());
+    if inputs.iter().any(|input| input.exactness == Exactness::Floats) && decides_by_floats(plan) {
+        exactness = Exactness::Any;
+    }
     let parts = Parts {
         own: own.bytes,
         kind: own.kind,
         inputs: own.inputs,
         subquery_inputs: own.constants,
-        exactness: own.exactness.max(context.met.get()),
+        exactness,
         borrowed: context.met.get(),
         schema: plan.schema(),
     };

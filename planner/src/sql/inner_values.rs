@@ -7,8 +7,8 @@
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{
-    Expr, Ident, Parens, Query, Select, SelectItem, SetExpr, SetOperator, SetQuantifier, Statement, Visit, VisitMut,
-    Visitor, VisitorMut,
+    Expr, Ident, Parens, Query, Select, SelectItem, SetExpr, SetOperator, SetQuantifier, Statement, Values, Visit,
+    VisitMut, Visitor, VisitorMut,
 };
 use sqlparser::dialect::GenericDialect;
 use sqlparser::parser::Parser;
@@ -51,19 +51,27 @@ impl VisitorMut for Inner {
     }
 }
 
-fn replace(body: &mut SetExpr) {
-    match body {
-        SetExpr::Values(values) if !values.value_keyword && (1..=ROWS_MAX).contains(&values.rows.len()) => {
-            let template = template();
-            let selects = values.rows.drain(..).map(|row| SetExpr::Select(Box::new(select(&template, row))));
-            *body = union(selects.collect());
-        }
-        SetExpr::SetOperation { left, right, .. } => {
-            replace(left);
-            replace(right);
-        }
-        _ => {}
+/// Long chains of unions nest to the left.
+fn replace(mut body: &mut SetExpr) {
+    while let SetExpr::SetOperation { left, right, .. } = body {
+        replace(right);
+        body = left;
     }
+    if let SetExpr::Values(values) = body
+        && let Some(selects) = as_selects(values)
+    {
+        *body = selects;
+    }
+}
+
+/// The rows as `SELECT .. UNION ALL SELECT ..`, unless they are too many.
+pub(super) fn as_selects(values: &mut Values) -> Option<SetExpr> {
+    if values.value_keyword || !(1..=ROWS_MAX).contains(&values.rows.len()) {
+        return None;
+    }
+    let template = template();
+    let selects = values.rows.drain(..).map(|row| SetExpr::Select(Box::new(select(&template, row))));
+    Some(union(selects.collect()))
 }
 
 /// A select of nothing in particular.

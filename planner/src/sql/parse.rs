@@ -15,7 +15,8 @@ use sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
 use super::position::{offset_of_location, offset_of_token};
 use super::statement::Statement;
 use super::{
-    access, alter, copy, depth, derived, expansion, job, keyword, named, placeholder, report, rewrite, settings, view,
+    access, alter, bracketed_values, copy, depth, derived, expansion, job, keyword, named, placeholder, report,
+    rewrite, settings, view,
 };
 use crate::{PlannerError, Result};
 
@@ -64,6 +65,7 @@ pub fn parse(sql: &str, options: &ParseOptions) -> Result<Option<Statement>> {
     let dialect = options.dialect();
     let mut tokens = tokenize(sql, dialect.as_ref())?;
     placeholder::number(sql, &mut tokens)?;
+    bracketed_values::unwrap(&mut tokens);
     if tokens.iter().all(|token| matches!(token.token, Token::Whitespace(_) | Token::SemiColon | Token::EOF)) {
         return Ok(None);
     }

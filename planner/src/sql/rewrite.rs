@@ -8,6 +8,7 @@ use sqlparser::ast::VisitMut;
 use super::cast_names::CastNames;
 use super::fetch_first::FetchFirst;
 use super::inner_values::InnerValues;
+use super::queries_in_values::QueriesInValues;
 use super::statement::{PinTarget, Statement, Subject};
 use super::true_filters::TrueFilters;
 
@@ -42,6 +43,7 @@ pub fn rewrite_query(statement: &mut DFStatement) {
 
 fn queries(tree: &mut impl VisitMut) {
     let _: ControlFlow<()> = tree.visit(&mut FetchFirst);
+    let _: ControlFlow<()> = tree.visit(&mut QueriesInValues);
     let _: ControlFlow<()> = tree.visit(&mut InnerValues);
     let _: ControlFlow<()> = tree.visit(&mut TrueFilters);
     let _: ControlFlow<()> = tree.visit(&mut CastNames);

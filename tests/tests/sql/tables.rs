@@ -496,3 +496,29 @@ async fn values_inside_of_an_insert() {
     )
     .await;
 }
+
+/// Subqueries among VALUES, and VALUES in brackets.
+#[tokio::test]
+async fn values_of_queries_and_in_brackets() {
+    let db = Db::new().await;
+    db.script(
+        r#"
+        CREATE TABLE n (a INT, b TEXT);
+        INSERT INTO n (VALUES (1, 's'), (2, 't'));
+        INSERT INTO n VALUES ((SELECT max(a) FROM n) + 1, 'u'), (9, (SELECT min(b) FROM n));
+        INSERT INTO n (b, a) VALUES ('v', (SELECT count(*) FROM n));
+        SELECT a, b FROM n ORDER BY a, b;
+        -> 1|s
+        -> 2|t
+        -> 3|u
+        -> 4|v
+        -> 9|s
+        VALUES (1, (SELECT count(*) FROM n)), (2, NULL);
+        -> 1|5
+        -> 2|NULL
+        SELECT x FROM (VALUES ((SELECT 7))) v (x) WHERE x > (SELECT 1);
+        -> 7
+        "#,
+    )
+    .await;
+}

@@ -17,7 +17,8 @@ const EXACTNESS: &[(&str, Exactness)] = &[
     ("SELECT a, avg(b) FROM t GROUP BY a", Floats),
     ("SELECT a, var_pop(b) FROM t GROUP BY a", Floats),
     ("SELECT count(x) FROM (SELECT sum(f) AS x FROM t GROUP BY a)", Floats),
-    ("SELECT t.a FROM t JOIN (SELECT sum(f) AS x FROM u GROUP BY a) ON t.f = x", Floats),
+    ("SELECT t.a, x FROM t JOIN (SELECT a, sum(f) AS x FROM u GROUP BY a) AS v ON t.a = v.a", Floats),
+    ("SELECT a, x FROM (SELECT a, sum(f) AS x FROM u GROUP BY a) ORDER BY x", Floats),
     ("SELECT a FROM t WHERE b > (SELECT avg(b) FROM u)", Floats),
     ("SELECT a + (SELECT avg(b) FROM u) FROM t", Floats),
     // Rows that are equal are the same.
@@ -31,6 +32,14 @@ const EXACTNESS: &[(&str, Exactness)] = &[
     ("SELECT a FROM t WHERE b > (SELECT b FROM u LIMIT 1)", Any),
     ("SELECT a, row_number() OVER (ORDER BY b) FROM t", Any),
     ("SELECT a, sum(b) OVER (ORDER BY c ROWS 1 PRECEDING) FROM t", Any),
+    // The last bits of floats decide.
+    ("SELECT t.a FROM t JOIN (SELECT sum(f) AS x FROM u GROUP BY a) ON t.f = x", Any),
+    ("SELECT t.a FROM t JOIN (SELECT sum(f) AS x FROM u GROUP BY a) ON t.f < x", Any),
+    ("SELECT t.a FROM t JOIN (SELECT a, sum(f) AS x FROM u GROUP BY a) AS v ON t.a = v.a AND t.f < x", Any),
+    ("WITH v AS (SELECT avg(b) AS x FROM t) SELECT one.x FROM v one JOIN v two ON one.x = two.x", Any),
+    ("SELECT x, count(*) FROM (SELECT avg(b) AS x FROM t GROUP BY a) GROUP BY x", Any),
+    ("SELECT a, x FROM (SELECT a, avg(b) AS x FROM t GROUP BY a) ORDER BY x, a LIMIT 5", Any),
+    ("SELECT a, x FROM (SELECT a, avg(b) AS x FROM t GROUP BY a) ORDER BY x, a OFFSET 5", Any),
     // The order of rows decides; for floats also about the smallest and the largest, if there are NaN or two zeros.
     ("SELECT a, min(f) FROM t GROUP BY a", Any),
     ("SELECT a, max(f) FROM t GROUP BY a", Any),

@@ -1,0 +1,68 @@
+//! [`unwrap`]: `INSERT INTO t (VALUES (1), (2))` is `INSERT INTO t VALUES (1), (2)`.
+//!
+//! After a table's name the parser takes a bracket for a list of columns.
+
+use sqlparser::keywords::Keyword;
+use sqlparser::tokenizer::{Token, TokenWithSpan};
+
+use super::parse::keyword_of;
+
+/// Takes brackets around the whole source of an `INSERT` away, if what they hold begins with `VALUES`.
+pub(super) fn unwrap(tokens: &mut Vec<TokenWithSpan>) {
+    let Some((open, close)) = brackets(tokens) else { return };
+    tokens.remove(close);
+    tokens.remove(open);
+}
+
+fn brackets(tokens: &[TokenWithSpan]) -> Option<(usize, usize)> {
+    let mut words = tokens.iter().enumerate().filter(|(_, token)| !matches!(token.token, Token::Whitespace(_)));
+    let is = |token: &TokenWithSpan, keyword| keyword_of(&token.token) == keyword;
+    if !words.next().is_some_and(|(_, token)| is(token, Keyword::INSERT))
+        || !words.next().is_some_and(|(_, token)| is(token, Keyword::INTO))
+    {
+        return None;
+    }
+    let (open, _) = words.find(|(_, token)| !matches!(token.token, Token::Word(_) | Token::Period))?;
+    if tokens[open].token != Token::LParen
+        || !words.next().is_some_and(|(_, token)| is(token, Keyword::VALUES))
+        || !words.clone().next().is_some_and(|(_, token)| token.token == Token::LParen)
+    {
+        return None;
+    }
+    let mut depth = 1_usize;
+    let (close, _) = words.find(|(_, token)| {
+        match token.token {
+            Token::LParen => depth += 1,
+            Token::RParen => depth -= 1,
+            _ => {}
+        }
+        depth == 0
+    })?;
+    words.all(|(_, token)| matches!(token.token, Token::SemiColon | Token::EOF)).then_some((open, close))
+}
+
+#[cfg(test)]
+mod tests {
+    use sqlparser::dialect::GenericDialect;
+
+    use super::super::parse::tokenize;
+    use super::*;
+
+    #[test]
+    fn brackets_around_values() {
+        for (sql, expected) in [
+            ("INSERT INTO t (VALUES (1, 's'), (2, 't'));", "INSERT INTO t VALUES (1, 's'), (2, 't');"),
+            ("insert into a.\"B\" ( values (f(1)) )", "insert into a.\"B\"  values (f(1)) "),
+            ("INSERT INTO t (values) VALUES (1)", "INSERT INTO t (values) VALUES (1)"),
+            ("INSERT INTO t (a) (VALUES (1))", "INSERT INTO t (a) (VALUES (1))"),
+            ("INSERT INTO t (VALUES (1)) LIMIT 1", "INSERT INTO t (VALUES (1)) LIMIT 1"),
+            ("INSERT INTO t (VALUES (1)", "INSERT INTO t (VALUES (1)"),
+            ("SELECT * FROM (VALUES (1))", "SELECT * FROM (VALUES (1))"),
+        ] {
+            let mut tokens = tokenize(sql, &GenericDialect {}).expect("tokens");
+            unwrap(&mut tokens);
+            let text: String = tokens.iter().map(|token| token.token.to_string()).collect();
+            assert_eq!(text.replace("EOF", ""), expected);
+        }
+    }
+}
