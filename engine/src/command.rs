@@ -462,7 +462,7 @@ impl StatementRun<'_> {
         told: impl FnOnce(SendableRecordBatchStream) -> SendableRecordBatchStream,
     ) -> Result<Running> {
         let shared = &self.session.inner.shared;
-        self.catalog.look_ahead(&plan);
+        self.catalog.look_ahead(&plan).await;
         let reuse = StatementReuse::new(&shared.reuse, self.state, self.catalog)?.of(self.text);
         let reuse = if self.must_keep { reuse.must_keep() } else { reuse };
         let looking = self.record.part("look-up");

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use nectarine_executor::ForgetPadded;
-use nectarine_planner::{NearestAggregate, UnambiguousFilters, WholeWindows};
+use nectarine_planner::{KnownAggregates, UnambiguousFilters, WholeWindows};
 
 /// A fault of physical plans that is mended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,21 +17,21 @@ pub enum Mend {
     WholeWindows,
     /// Columns that are taken for constant where outer joins or grouping sets pad them with NULLs.
     ForgetPadded,
-    /// Aggregates with a FILTER that get the value of another aggregate below them.
-    NearestAggregate,
+    /// Aggregates that are answered from what is known of another one, or of other rows.
+    KnownAggregates,
 }
 
 impl Mend {
     /// All, in the order in which they are put in.
     pub const ALL: [Self; 4] =
-        [Self::UnambiguousFilters, Self::WholeWindows, Self::ForgetPadded, Self::NearestAggregate];
+        [Self::UnambiguousFilters, Self::WholeWindows, Self::ForgetPadded, Self::KnownAggregates];
 
     /// Puts it into DataFusion's rules.
     pub fn put_into(self, rules: &mut Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>>) {
         match self {
             Self::UnambiguousFilters => UnambiguousFilters::guard(rules),
             Self::WholeWindows => WholeWindows::guard(rules),
-            Self::NearestAggregate => NearestAggregate::guard(rules),
+            Self::KnownAggregates => KnownAggregates::replace(rules),
             // Rules decide by what a plan says of its rows.
             Self::ForgetPadded => rules.insert(0, Arc::new(ForgetPadded)),
         }

@@ -204,12 +204,21 @@ impl StatementCatalog {
 
     /// Begins to look at the files of the external tables that a plan reads, all at once and while it is optimized.
     /// Nothing is pinned by it: a table that turns out not to be read is not one that the statement depends on.
-    pub(crate) fn look_ahead(&self, plan: &LogicalPlan) {
+    pub(crate) async fn look_ahead(&self, plan: &LogicalPlan) {
+        self.begin_looks(plan);
+        // No other thread takes the task that was spawned last: it begins when this one lets go, and that would be when all else
+        // is planned.
+        if !self.ahead.lock().is_empty() {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    fn begin_looks(&self, plan: &LogicalPlan) {
         let looked = plan.apply_with_subqueries(|node| {
             let LogicalPlan::TableScan(scan) = node else { return Ok(TreeNodeRecursion::Continue) };
             let Ok(provider) = source_as_provider(&scan.source) else { return Ok(TreeNodeRecursion::Continue) };
             if let Some(named) = provider.downcast_ref::<NamedTable>() {
-                self.look_ahead(named.query());
+                self.begin_looks(named.query());
             }
             if let Some(stream) = provider.downcast_ref::<StreamTable>()
                 && matches!(stream.table().kind, TableKind::External(_))

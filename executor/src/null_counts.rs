@@ -69,7 +69,7 @@ fn tells_bounds(metadata: &ParquetMetaData, name: &str) -> bool {
 mod tests {
     use std::sync::Arc;
 
-    use arrow::array::{ArrayRef, Int64Array, RecordBatch, StructArray};
+    use arrow::array::{ArrayRef, Int64Array, RecordBatch, StructArray, UInt64Array};
     use arrow::datatypes::{DataType, Field};
     use parquet::arrow::ArrowWriter;
     use parquet::file::metadata::{ParquetMetaDataReader, RowGroupMetaData};
@@ -159,6 +159,30 @@ mod tests {
         let nulls = group.clone().into_builder().set_column_metadata(columns.collect()).build().unwrap();
         let groups = vec![group, nulls];
         assert_eq!(known(&ParquetMetaData::new(metadata.file_metadata().clone(), groups)), [true, true, true, false]);
+    }
+
+    /// Old writers compared numbers without a sign as if they had one.
+    #[test]
+    fn old_bounds_of_unsigned_numbers_are_none() {
+        let fields =
+            vec![Field::new("unsigned", DataType::UInt64, false), Field::new("signed", DataType::Int64, false)];
+        let columns: Vec<ArrayRef> =
+            vec![Arc::new(UInt64Array::from(vec![1, 2])), Arc::new(Int64Array::from(vec![1, 2]))];
+        let batch = RecordBatch::try_new(Arc::new(Schema::new(fields)), columns).unwrap();
+        let mut bytes = vec![];
+        let mut writer = ArrowWriter::try_new(&mut bytes, batch.schema(), None).unwrap();
+        writer.write(&batch).unwrap();
+        let metadata = writer.close().unwrap();
+        for is_old in [false, true] {
+            let group = metadata.row_groups()[0].clone();
+            let columns = group.columns().iter().map(|column| {
+                let bounds = ColumnChunkStatistics::int64(Some(1), Some(2), None, Some(0), is_old);
+                column.clone().into_builder().set_statistics(bounds).build().unwrap()
+            });
+            let group = group.clone().into_builder().set_column_metadata(columns.collect()).build().unwrap();
+            let metadata = ParquetMetaData::new(metadata.file_metadata().clone(), vec![group]);
+            assert_eq!((tells_bounds(&metadata, "unsigned"), tells_bounds(&metadata, "signed")), (!is_old, true));
+        }
     }
 
     fn without_counts(group: &RowGroupMetaData) -> RowGroupMetaData {

@@ -6,7 +6,7 @@
 //!   prune      which extents a filter can not touch
 //!   ambiguous  filters stay where names do not tell columns apart
 //!   windows_whole  what a window function reads is not cut for a LIMIT above it
-//!   nearest_aggregate  an aggregate is answered from its own input
+//!   known_aggregates  counts and bounds that are known without reading
 //!   bounded    plans that would not fit into memory
 //!   distinct_on  each key of an order once
 //!   decimals   numbers beside DECIMAL columns mean what is written
@@ -29,8 +29,8 @@ mod decimals;
 mod distinct_on;
 mod error;
 pub mod function;
+mod known_aggregates;
 mod look;
-mod nearest_aggregate;
 pub mod node;
 mod not_in;
 mod nullable_values;
@@ -46,8 +46,8 @@ pub use bounded::BoundedPlans;
 pub use decimals::ExactDecimals;
 pub use distinct_on::DistinctOnKeys;
 pub use error::{PlannerError, Result};
+pub use known_aggregates::KnownAggregates;
 pub use look::any_node;
-pub use nearest_aggregate::NearestAggregate;
 pub use not_in::PlainAntiJoins;
 pub use nullable_values::NullableValues;
 pub use provider::{StreamTable, Streams, reading_of};

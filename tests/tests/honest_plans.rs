@@ -160,8 +160,66 @@ async fn aggregates_of_aggregates() {
         -> 0
         SELECT count(*) FROM (SELECT count(*) AS c FROM t) q;
         -> 1
+        SELECT max(c) FROM (SELECT max(c) FILTER (WHERE c > 9) AS c FROM (SELECT count(*) c FROM t) q) r;
+        -> NULL
         SELECT count(*), min(a), max(a) FROM t;
         -> 3|1|3
+        "#,
+    )
+    .await;
+}
+
+const FEW_ROWS: &str = "
+    CREATE TABLE t0 (a INT, b TEXT);
+    CREATE TABLE t1 AS SELECT * FROM (VALUES (7, 'x')) v (a, b);
+    CREATE TABLE t3 AS SELECT * FROM (VALUES (1, 'x'), (2, 'y'), (NULL, 'x')) v (a, b);
+    CREATE TABLE n3 AS SELECT * FROM (VALUES (NULL, 'x'), (NULL, 'y'), (5, 'x')) v (a, b);
+";
+
+/// Joins give rows of a constant twice or not at all, and over nothing its sum is NULL.
+#[tokio::test]
+async fn sums_of_constants() {
+    let db = Db::new().await;
+    db.script(FEW_ROWS).await;
+    db.script(
+        r#"
+        SELECT sum(x) FROM (SELECT a, 5 AS x FROM t3) q JOIN t1 ON q.a = t1.a;
+        -> NULL
+        SELECT sum(x), sum(y) FROM (SELECT b, 5 AS x FROM t3) q JOIN (SELECT b, 1 AS y FROM n3) r ON q.b = r.b;
+        -> 25|5
+        SELECT sum(x) FROM (SELECT b, 5 AS x FROM t3) q LEFT JOIN n3 r ON q.b = r.b;
+        -> 25
+        SELECT sum(y) FROM t3 JOIN (SELECT a, 1 AS y FROM t3) r ON t3.a = r.a WHERE t3.b = 'x';
+        -> 1
+        SELECT sum(x) FROM t1 LEFT JOIN (SELECT a, 5 AS x FROM t3) q ON q.a = t1.a;
+        -> NULL
+        SELECT sum(x) FROM (SELECT 5 AS x FROM t0) q;
+        -> NULL
+        SELECT sum(n) FROM (SELECT 1 AS n FROM t0 GROUP BY a) q;
+        -> NULL
+        SELECT 1 FROM (SELECT 5 AS x FROM t0) q HAVING sum(x) IS NOT NULL;
+        "#,
+    )
+    .await;
+}
+
+/// A filter leaves one value, or none.
+#[tokio::test]
+async fn numbers_of_distinct_values() {
+    let db = Db::new().await;
+    db.script(FEW_ROWS).await;
+    db.script(
+        r#"
+        SELECT count(DISTINCT a), count(DISTINCT b) FROM t3 WHERE a = 2 AND b = 'x';
+        -> 0|0
+        SELECT count(DISTINCT a), count(DISTINCT b) FROM n3 WHERE a = 4 AND b = 'x';
+        -> 0|0
+        SELECT count(DISTINCT x), count(DISTINCT y) FROM (SELECT 5 AS x, 6 AS y FROM t3 WHERE b = 'nosuch') q;
+        -> 0|0
+        SELECT count(DISTINCT x), count(DISTINCT y) FROM (SELECT NULL::int AS x, 5 AS y FROM t3) q;
+        -> 0|1
+        SELECT count(DISTINCT x), count(DISTINCT y) FROM (SELECT 5 AS x, 6 AS y FROM t0) q;
+        -> 0|0
         "#,
     )
     .await;

@@ -1,7 +1,9 @@
 //! Reuse as a user sees it: what is read, what is kept, what is said about it.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
+use datafusion::datasource::MemTable;
 use futures::StreamExt;
 use nectarine_engine::{Receipt, Reused};
 use nectarine_tests::db::Db;
@@ -266,6 +268,42 @@ async fn functions_of_time_are_asked_each_time() {
         let (first, _) = ask(&db, &sql).await;
         tokio::time::sleep(std::time::Duration::from_millis(2)).await;
         assert_ne!(ask(&db, &sql).await.0, first, "{name}");
+    }
+}
+
+/// The time is also told below a name, and in a subquery.
+#[tokio::test(flavor = "multi_thread")]
+async fn times_below_are_asked_each_time() {
+    let db = table().await;
+    db.ok("CREATE VIEW v AS SELECT count(*) AS c, now() AS at FROM t").await;
+    db.ok("CREATE MATERIALIZED VIEW m AS SELECT count(*) AS c, now() AS at FROM t").await;
+    for sql in [
+        "SELECT * FROM v",
+        "SELECT * FROM m",
+        "SELECT count(*), (SELECT now()) FROM t",
+        "SELECT count(*), (SELECT max(at) FROM v) FROM t",
+    ] {
+        let (first, _) = ask(&db, sql).await;
+        tokio::time::sleep(std::time::Duration::from_millis(2)).await;
+        assert_ne!(ask(&db, sql).await.0, first, "{sql}");
+    }
+}
+
+/// A table that a session has for itself is not that of others, though it has its name.
+#[tokio::test(flavor = "multi_thread")]
+async fn tables_of_a_session_are_its_own() {
+    let db = table().await;
+    let sql = "SELECT sum(n) FROM t";
+    for _ in 0..2 {
+        assert_eq!(db.ok(sql).await, "19999900000");
+    }
+    let other = db.client();
+    let rows = db.batches("SELECT n FROM t WHERE n < 7").await;
+    let own = MemTable::try_new(rows[0].schema(), vec![rows]).expect("a table");
+    other.session().register_table("t", Arc::new(own));
+    for _ in 0..2 {
+        assert_eq!(other.ok(sql).await, "21");
+        assert_eq!(db.ok(sql).await, "19999900000");
     }
 }
 

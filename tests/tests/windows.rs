@@ -168,6 +168,7 @@ async fn what_statistics_do_not_tell() {
         "abs(w) >= {n} - 3",
         "v <> {n}",
         "w * w > {n}",
+        "CAST(w AS TEXT) >= '-{n}'",
         "day <> {n}",
         "NOT (day > {n})",
         "day IN (1, {n})",
@@ -320,6 +321,62 @@ async fn check_mode_looks_at_inner_extents() {
     checking.ok("SET nectarine.reuse = 'check'").await;
     let error = checking.run(&sql).await.expect_err("an entry differs");
     assert!(error.contains("differs from what is computed"), "{error}");
+}
+
+/// What an entry is about is told by its key as well: where the two differ, it is not read.
+#[tokio::test(flavor = "multi_thread")]
+async fn entries_of_other_days() {
+    let db = days(0..6).await;
+    let window = |first: i64| {
+        let sql = "SELECT user_id % 5 AS k, count(*), sum(day) FROM c WHERE ts >= {} AND ts < {} GROUP BY k";
+        sql.replacen("{}", &at(first, 0), 1).replacen("{}", &at(first + 4, 0), 1)
+    };
+    check(&db, &window(0)).await;
+    db.shutdown().await;
+    // Entries over single days change places.
+    let metadata = db.home().join("metadata.db");
+    let mut connection = SqliteConnection::connect(&format!("sqlite://{}", metadata.display())).await.expect("a file");
+    let lie = "WITH days AS (SELECT input FROM cache_inputs WHERE length(extents) = 32) UPDATE cache_entry_inputs SET input = \
+               CASE WHEN input = (SELECT max(input) FROM days) THEN (SELECT min(input) FROM days) ELSE (SELECT max(input) FROM days) END \
+               WHERE input IN (SELECT input FROM days)";
+    let lied = sqlx::query(lie).execute(&mut connection).await.expect("an update").rows_affected();
+    assert!(lied > 1, "there are entries over single days");
+    connection.close().await.expect("it closes");
+
+    let db = db.reopen().await;
+    check(&db, &window(1)).await;
+    check(&db, &window(2)).await;
+}
+
+/// Times at the ends of what can be told, which some write for infinity: truncating them is an error, or wraps around. Nobody
+/// truncates those below, because another condition leaves them out.
+#[tokio::test(flavor = "multi_thread")]
+async fn times_at_the_ends_of_what_can_be_told() {
+    let db = Db::new().await;
+    for number in 0..6 {
+        let times = (0..ROWS).map(|row| match row {
+            0 => i64::MIN,
+            1 => i64::MAX,
+            _ => START_US + number * DAY_US + row,
+        });
+        files::parquet(
+            &db.path(&format!("c/{number:03}.parquet")),
+            vec![
+                ("ts", Arc::new(TimestampMicrosecondArray::from_iter_values(times))),
+                ("v", Arc::new(Int64Array::from_iter_values((0..ROWS).map(|row| row % 10)))),
+            ],
+        );
+    }
+    db.ok("CREATE EXTERNAL TABLE c STORED AS PARQUET LOCATION '{dir}/c/'").await;
+    for day in 1..4 {
+        for filter in [">=", "<="] {
+            check(
+                &db,
+                &format!("SELECT count(*) FROM c WHERE v = 7 AND date_trunc('day', ts) {filter} {}", at(day, 0)),
+            )
+            .await;
+        }
+    }
 }
 
 /// A window over many small files is put together from few entries: neighbours are merged while they are read.

@@ -138,6 +138,14 @@ fn what_has_no_order_or_another_type_is_unknown() {
     let seconds = DataType::Timestamp(TimeUnit::Second, None);
     let back = through(&seconds, bounds(Exact(ScalarValue::TimestampMillisecond(Some(1), None)), Absent, Exact(3)));
     assert_eq!(back.min_value, Absent);
+    // In a zone the same number is another time than on the wall.
+    let (naive, zoned) =
+        (DataType::Timestamp(TimeUnit::Second, None), DataType::Timestamp(TimeUnit::Second, Some("+02:00".into())));
+    let back = through(&zoned, bounds(Exact(ScalarValue::TimestampSecond(Some(1), None)), Absent, Exact(3)));
+    assert_eq!(back.min_value, Absent);
+    let back =
+        through(&naive, bounds(Absent, Exact(ScalarValue::TimestampSecond(Some(1), Some("+02:00".into()))), Exact(3)));
+    assert_eq!(back.max_value, Absent);
     let back = through(&DataType::Utf8View, bounds(Exact(ScalarValue::from("a")), Absent, Exact(3)));
     assert_eq!(back.min_value, Exact(ScalarValue::Utf8View(Some("a".into()))), "strings are strings");
 }

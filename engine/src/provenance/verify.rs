@@ -44,7 +44,7 @@ pub(crate) async fn verify(run: &StatementRun<'_>, subject: Subject) -> Result<A
             if !is_query(&plan) {
                 return Err(EngineError::new(ErrorKind::Sql, "VERIFY takes a query, ENTRY '..' or ALL"));
             }
-            run.catalog.look_ahead(&plan);
+            run.catalog.look_ahead(&plan).await;
             let verified = StatementReuse::new(&shared.reuse, run.state, run.catalog)?.verify(&plan, None).await?;
             lines.extend(verified.into_iter().map(|(key, outcome, took)| (key, Line { outcome, took })));
         }

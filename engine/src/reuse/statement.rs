@@ -218,7 +218,7 @@ impl<'a> StatementReuse<'a> {
     /// The whole of a statement, if it can be recognised; nothing runs.
     pub(crate) async fn root(self, logical: &LogicalPlan) -> Result<Option<Root>> {
         let catalog = self.catalog;
-        catalog.look_ahead(logical);
+        catalog.look_ahead(logical).await;
         let findings = self.explain(logical).await?;
         Ok(findings.and_then(|findings| Root::of(&findings.root.ok()?, catalog)))
     }

@@ -1,14 +1,19 @@
-//! [`QueriesInValues`]: `VALUES ((SELECT max(id) FROM t) + 1)` is `SELECT (SELECT max(id) FROM t) + 1`.
+//! [`QueriesInValues`]: `VALUES ((SELECT max(id) FROM t) + 1, 'x')` is `SELECT (SELECT max(id) FROM t) + 1, 'x'`.
 //!
-//! DataFusion 55 knows subqueries in a SELECT, not among VALUES. `DEFAULT` is left to it, as it means something there.
+//! DataFusion 55 knows subqueries in a SELECT, not among VALUES. Rows of VALUES, and those of an INSERT before all, have types that a
+//! SELECT does not give them: `1.005` for a DECIMAL is what is written, in a SELECT it is a float. So this is for one row whose other
+//! cells mean the same in both; whatever else has subqueries is refused, see [`has_queries`].
 
 use std::ops::ControlFlow;
 
-use sqlparser::ast::{Expr, Query, SetExpr, Values, Visit, Visitor, VisitorMut};
+use sqlparser::ast::{Expr, Query, SetExpr, UnaryOperator, Value, Values, Visit, Visitor, VisitorMut};
 
 use super::inner_values::as_selects;
 
-/// Makes selects of rows that hold subqueries.
+/// The largest number of digits that is surely an integer of 64 bits.
+const DIGITS_MAX: usize = 18;
+
+/// Makes a select of a row that holds subqueries.
 pub(super) struct QueriesInValues;
 
 impl VisitorMut for QueriesInValues {
@@ -28,13 +33,35 @@ fn replace(mut body: &mut SetExpr) {
     }
     if let SetExpr::Values(values) = body
         && has_queries(values)
+        && values.rows.len() == 1
+        && cells(values).all(|cell| has_query(cell) || means_the_same(cell))
         && let Some(selects) = as_selects(values)
     {
         *body = selects;
     }
 }
 
-fn has_queries(values: &Values) -> bool {
+/// Whether there are subqueries.
+pub(super) fn has_queries(values: &Values) -> bool {
+    cells(values).any(has_query)
+}
+
+/// The same for all that a query is made of.
+pub(super) fn holds_queries(mut body: &SetExpr) -> bool {
+    while let SetExpr::SetOperation { left, right, .. } = body {
+        if holds_queries(right) {
+            return true;
+        }
+        body = left;
+    }
+    matches!(body, SetExpr::Values(values) if has_queries(values))
+}
+
+fn cells(values: &Values) -> impl Iterator<Item = &Expr> {
+    values.rows.iter().flat_map(|row| &row.content)
+}
+
+fn has_query(cell: &Expr) -> bool {
     struct Any;
 
     impl Visitor for Any {
@@ -45,9 +72,23 @@ fn has_queries(values: &Values) -> bool {
         }
     }
 
-    let mut exprs = values.rows.iter().flat_map(|row| &row.content);
-    let is_default = |expr: &Expr| matches!(expr, Expr::Identifier(name) if name.value.eq_ignore_ascii_case("default"));
-    exprs.clone().any(|expr| expr.visit(&mut Any).is_break()) && !exprs.any(is_default)
+    cell.visit(&mut Any).is_break()
+}
+
+/// Whether it is the same value in a SELECT.
+fn means_the_same(cell: &Expr) -> bool {
+    match cell {
+        Expr::Value(value) => match &value.value {
+            Value::Number(number, _) => number.len() <= DIGITS_MAX && number.bytes().all(|byte| byte.is_ascii_digit()),
+            Value::SingleQuotedString(_) | Value::Boolean(_) | Value::Null | Value::Placeholder(_) => true,
+            _ => false,
+        },
+        Expr::UnaryOp { op: UnaryOperator::Minus, expr } | Expr::Nested(expr) => means_the_same(expr),
+        // Its type is said.
+        Expr::TypedString(_) => true,
+        Expr::Cast { expr, .. } => matches!(expr.as_ref(), Expr::Value(_)),
+        _ => false,
+    }
 }
 
 #[cfg(test)]
@@ -59,23 +100,39 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_with_subqueries_are_selects() {
+    fn a_row_with_subqueries_is_a_select() {
         for (sql, expected) in [
             ("VALUES ((SELECT 1), 2)", "SELECT (SELECT 1) AS column1, 2 AS column2"),
             (
-                "INSERT INTO t VALUES (1), ((SELECT 2) + 1)",
-                "INSERT INTO t SELECT 1 AS column1 UNION ALL SELECT (SELECT 2) + 1 AS column1",
+                "INSERT INTO t VALUES ((SELECT 2) + 1, -7, 'x', DATE '2020-01-01')",
+                "INSERT INTO t SELECT (SELECT 2) + 1 AS column1, -7 AS column2, 'x' AS column3, DATE '2020-01-01' AS column4",
             ),
             (
                 "SELECT * FROM (VALUES (EXISTS (SELECT 1))) AS v",
                 "SELECT * FROM (SELECT EXISTS (SELECT 1) AS column1) AS v",
             ),
-            ("VALUES (1), (2)", "VALUES (1), (2)"),
-            ("INSERT INTO t VALUES (DEFAULT, (SELECT 1))", "INSERT INTO t VALUES (DEFAULT, (SELECT 1))"),
         ] {
-            let mut parsed = Parser::parse_sql(&GenericDialect {}, sql).expect("SQL");
-            let _: ControlFlow<()> = VisitMut::visit(&mut parsed, &mut QueriesInValues);
-            assert_eq!(parsed[0].to_string(), expected);
+            assert_eq!(rewritten(sql), expected);
         }
+    }
+
+    #[test]
+    fn others_stay() {
+        for sql in [
+            "VALUES (1), (2)",
+            "INSERT INTO t VALUES (1), ((SELECT 2))",
+            "INSERT INTO t VALUES (1.005, (SELECT 1))",
+            "INSERT INTO t VALUES (12345678901234567890, (SELECT 1))",
+            "INSERT INTO t VALUES (DEFAULT, (SELECT 1))",
+            "VALUES (count(*), (SELECT 1))",
+        ] {
+            assert_eq!(rewritten(sql), sql);
+        }
+    }
+
+    fn rewritten(sql: &str) -> String {
+        let mut parsed = Parser::parse_sql(&GenericDialect {}, sql).expect("SQL");
+        let _: ControlFlow<()> = VisitMut::visit(&mut parsed, &mut QueriesInValues);
+        parsed[0].to_string()
     }
 }

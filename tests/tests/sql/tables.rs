@@ -505,19 +505,26 @@ async fn values_of_queries_and_in_brackets() {
         r#"
         CREATE TABLE n (a INT, b TEXT);
         INSERT INTO n (VALUES (1, 's'), (2, 't'));
-        INSERT INTO n VALUES ((SELECT max(a) FROM n) + 1, 'u'), (9, (SELECT min(b) FROM n));
+        INSERT INTO n VALUES (coalesce((SELECT max(a) FROM n), 0) + 1, 'u');
         INSERT INTO n (b, a) VALUES ('v', (SELECT count(*) FROM n));
+        INSERT INTO n VALUES (9, (SELECT min(b) FROM n));
         SELECT a, b FROM n ORDER BY a, b;
         -> 1|s
         -> 2|t
         -> 3|u
-        -> 4|v
+        -> 3|v
         -> 9|s
-        VALUES (1, (SELECT count(*) FROM n)), (2, NULL);
+        VALUES (1, (SELECT count(*) FROM n));
         -> 1|5
-        -> 2|NULL
         SELECT x FROM (VALUES ((SELECT 7))) v (x) WHERE x > (SELECT 1);
         -> 7
+        INSERT INTO n VALUES (1, 's'), ((SELECT 2), 't');
+        !! subqueries among VALUES
+        CREATE TABLE d (a DECIMAL(10, 2), b INT);
+        INSERT INTO d VALUES (1.005, (SELECT 4));
+        !! subqueries among VALUES
+        SELECT count(*) FROM d;
+        -> 0
         "#,
     )
     .await;

@@ -1,10 +1,13 @@
 //! Whole or nothing; and whatever the store does, rows pass.
 
+use std::pin::Pin;
 use std::sync::atomic::Ordering;
+use std::task::{Context, Poll};
 
 use arrow::array::AsArray;
 use arrow::datatypes::Int64Type;
 use datafusion::common::DataFusionError;
+use datafusion::execution::RecordBatchStream;
 use futures::{StreamExt, TryStreamExt};
 
 use nectarine_catalog::Fingerprint;
@@ -78,6 +81,8 @@ async fn a_small_result_is_one_part_and_comes_along() {
     let mut published_again = entry.clone();
     published_again.parts[0].location.push('x');
     assert!(store.in_memory(&published_again, &number_schema()).is_none());
+    let other = arrow::datatypes::Field::new("n", arrow::datatypes::DataType::Int32, false);
+    assert!(store.in_memory(&entry, &arrow::datatypes::Schema::new(vec![other])).is_none());
     store.forget(&entry.key);
     assert!(store.in_memory(&entry, &number_schema()).is_none());
 }
@@ -163,6 +168,38 @@ async fn a_partition_that_runs_twice_is_not_whole() {
     becomes_empty(&store).await;
 }
 
+/// Ends after each batch, and goes on when it is asked again.
+struct EndsOften(std::vec::IntoIter<Option<RecordBatch>>);
+
+impl futures::Stream for EndsOften {
+    type Item = datafusion::common::Result<RecordBatch>;
+
+    fn poll_next(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        Poll::Ready(self.0.next().flatten().map(Ok))
+    }
+}
+
+impl RecordBatchStream for EndsOften {
+    fn schema(&self) -> SchemaRef {
+        number_schema()
+    }
+}
+
+#[tokio::test]
+async fn rows_after_the_end_are_not_whole() {
+    let store = memory_store();
+    let recording = Recording::new(store.clone(), prefix("p"), small_parts());
+    let items = vec![Some(numbers(0..5)), None, Some(numbers(5..10)), None].into_iter();
+    let mut stream = recording.tee(0, 1, Box::pin(EndsOften(items)));
+    let mut n_rows = vec![];
+    for _ in 0..4 {
+        n_rows.push(stream.next().await.map(|batch| batch.unwrap().num_rows()));
+    }
+    assert_eq!(n_rows, [Some(5), None, Some(5), None]);
+    assert!(matches!(recording.finish().await, Err(NotRecorded::RanTwice)));
+    becomes_empty(&store).await;
+}
+
 #[tokio::test]
 async fn a_discarded_or_forgotten_recording_leaves_nothing() {
     let store = memory_store();
@@ -222,16 +259,24 @@ async fn a_hanging_store_stops_no_rows() {
 
 #[tokio::test]
 async fn batches_that_contradict_their_stream_are_not_recorded() {
-    let wide = Arc::new(arrow::datatypes::Schema::new(vec![arrow::datatypes::Field::new(
-        "n",
-        arrow::datatypes::DataType::Int32,
-        false,
-    )]));
-    let recording = Recording::new(memory_store(), prefix("p"), RecordingLimits::default());
-    let passed: Vec<_> = recording.tee(0, 1, stream_of(wide, vec![Ok(numbers(0..5))])).try_collect().await.unwrap();
-    assert_eq!(passed, [numbers(0..5)]);
-    let not = recording.finish().await.unwrap_err();
-    assert!(matches!(not, NotRecorded::Unstorable { .. }), "{not:?}");
+    use arrow::array::Int64Array;
+    use arrow::datatypes::{DataType, Field, Schema};
+
+    let one = |data_type| Arc::new(Schema::new(vec![Field::new("n", data_type, false)]));
+    let two = Schema::new(vec![Field::new("n", DataType::Int64, false), Field::new("m", DataType::Int64, false)]);
+    let nullable = Arc::new(Schema::new(vec![Field::new("n", DataType::Int64, true)]));
+    let null = RecordBatch::try_new(nullable, vec![Arc::new(Int64Array::from(vec![Some(1), None]))]).unwrap();
+    for (schema, batch) in
+        [(one(DataType::Int32), numbers(0..5)), (Arc::new(two), numbers(0..5)), (one(DataType::Int64), null)]
+    {
+        let recording = Recording::new(memory_store(), prefix("p"), RecordingLimits::default());
+        let passing = stream_of(schema, vec![Ok(batch.clone())]);
+        let passed: Vec<_> = recording.tee(0, 1, passing).try_collect().await.unwrap();
+        assert_eq!(passed, [batch]);
+        assert!(!recording.is_whole());
+        let not = recording.finish().await.unwrap_err();
+        assert!(matches!(not, NotRecorded::Unstorable { .. }), "{not:?}");
+    }
 }
 
 #[tokio::test]

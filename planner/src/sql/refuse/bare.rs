@@ -6,6 +6,7 @@ use sqlparser::ast::{Query, Select, SelectItem, Spanned, Statement, TableFactor}
 
 use super::{Found, refuse_if};
 use crate::sql::inner_values::has_inner_values;
+use crate::sql::queries_in_values::holds_queries;
 
 /// values.rs, `sql_values_to_plan`: they would be cast to the table's columns. Fewer are said in other words by now.
 pub(super) fn statement(statement: &Statement) -> Found {
@@ -23,8 +24,14 @@ pub(super) fn statement(statement: &Statement) -> Found {
     )
 }
 
-/// query.rs, `query_to_plan`. A plain FETCH is a LIMIT by now.
+/// query.rs, `query_to_plan`. A plain FETCH is a LIMIT by now, and one plain row with subqueries is a SELECT.
 pub(super) fn query(query: &Query) -> Found {
+    refuse_if(
+        holds_queries(&query.body),
+        "subqueries among VALUES of several rows, or beside other numbers than integers",
+        query.span(),
+        "use SELECT .. UNION ALL SELECT ..",
+    )?;
     let Some(fetch) = &query.fetch else { return ControlFlow::Continue(()) };
     let near = query.span();
     refuse_if(fetch.with_ties, "FETCH .. WITH TIES", near, "use QUALIFY rank() OVER (ORDER BY ..) <= n")?;
