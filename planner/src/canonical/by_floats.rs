@@ -12,7 +12,7 @@ use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::aggregates::AggregateExec;
 use datafusion::physical_plan::joins::utils::JoinFilter;
-use datafusion::physical_plan::joins::{HashJoinExec, NestedLoopJoinExec, SortMergeJoinExec};
+use datafusion::physical_plan::joins::{HashJoinExec, JoinOnRef, NestedLoopJoinExec, SortMergeJoinExec};
 use datafusion::physical_plan::limit::GlobalLimitExec;
 use datafusion::physical_plan::sorts::sort::SortExec;
 
@@ -42,11 +42,7 @@ fn sorts_floats(sort: &SortExec) -> bool {
     sort.expr().iter().any(|key| is_float(&key.expr, &schema))
 }
 
-fn joins_by_floats(
-    on: &[(Arc<dyn PhysicalExpr>, Arc<dyn PhysicalExpr>)],
-    left: &Schema,
-    filter: Option<&JoinFilter>,
-) -> bool {
+fn joins_by_floats(on: JoinOnRef<'_>, left: &Schema, filter: Option<&JoinFilter>) -> bool {
     // Both sides of a pair have one type.
     on.iter().any(|(key, _)| is_float(key, left)) || compares_floats(filter)
 }

@@ -25,7 +25,7 @@ fn brackets(tokens: &[TokenWithSpan]) -> Option<(usize, usize)> {
     let (open, _) = words.find(|(_, token)| !matches!(token.token, Token::Word(_) | Token::Period))?;
     if tokens[open].token != Token::LParen
         || !words.next().is_some_and(|(_, token)| is(token, Keyword::VALUES))
-        || !words.clone().next().is_some_and(|(_, token)| token.token == Token::LParen)
+        || words.clone().next().is_none_or(|(_, token)| token.token != Token::LParen)
     {
         return None;
     }

@@ -62,7 +62,7 @@ fn complete(query: &mut Query) {
     let all = (1..=n_columns).map(|column| Expr::value(Value::Number(column.to_string(), false)));
     let missing: Vec<Expr> = all.filter(|column| keys.iter().all(|key| key.expr != *column)).collect();
     let options = OrderByOptions { asc: None, nulls_first: None };
-    keys.extend(missing.into_iter().map(|expr| OrderByExpr { expr, options: options.clone(), with_fill: None }));
+    keys.extend(missing.into_iter().map(|expr| OrderByExpr { expr, options, with_fill: None }));
 }
 
 fn n_columns(body: &SetExpr) -> Option<usize> {
