@@ -131,6 +131,12 @@ pub enum CatalogError {
         /// What is wrong with it.
         detail: String,
     },
+    /// A URL of a web host with a query string.
+    #[error("invalid location \"{location}\": a query string is no part of a file's name, and signatures in it expire")]
+    QueryString {
+        /// Without what may be a signature, which is as good as a password.
+        location: String,
+    },
     /// The bytes behind an extent are no longer those that the statement pinned.
     #[error("file \"{location}\" changed while it was being read")]
     Changed {

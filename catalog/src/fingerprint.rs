@@ -6,6 +6,8 @@
 
 use std::fmt;
 
+use chrono::{DateTime, Utc};
+
 /// Raised when the meaning of any fingerprint changes, so that old ones never match new ones.
 const FORMAT: u8 = 1;
 
@@ -41,6 +43,14 @@ impl Fingerprint {
             *byte = u8::try_from(digit(pair[0])? * 16 + digit(pair[1])?).ok()?;
         }
         Some(Self(bytes))
+    }
+
+    /// A time that stands for it, where others compare nothing but names and times.
+    pub fn as_time(&self) -> DateTime<Utc> {
+        let mut bytes = [0; 8];
+        bytes.copy_from_slice(&self.0[..8]);
+        // 2^62 ns is the year 2116: always a valid time.
+        DateTime::from_timestamp_nanos(i64::from_le_bytes(bytes) & ((1 << 62) - 1))
     }
 
     /// The digest itself.

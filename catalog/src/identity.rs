@@ -10,9 +10,13 @@
 //! Guarantees   two looks that give one fingerprint saw the same bytes. A change leaves traces in size, mtime, ctime,
 //!              inode, device, etag or version, except within one tick of the file system's clock: so whoever was modified
 //!              within [`RACY_NS`] of the look, or in the future, is known by its content only (git's racy-index rule).
+//!              Etags of object stores name content, and excuse from that. Those of web hosts do not: nginx and Apache make
+//!              them of size and time, in whole seconds. Nor is the time that such a host tells ours, if it tells one: a
+//!              young file of a web host has rested when it has looked the same to us for [`RACY_NS`].
 //! Caveats      touching a file that was never read by content gives it a new fingerprint; so does mounting its disk under
 //!              another number. What is written through a memory map leaves no trace until the system writes it back, nor does
-//!              anything else that the system itself does not notice.
+//!              anything else that the system itself does not notice. A web host is believed that tells the same of other bytes
+//!              long after the first ones, or whose clock is more than [`WEB_RACY_NS`] behind ours.
 
 pub(crate) mod content;
 
@@ -29,6 +33,12 @@ use crate::{Fingerprint, FingerprintBuilder};
 
 /// How long a file must have rested before its identity alone is trusted: the coarsest clock of a file system in use.
 pub const RACY_NS: i64 = 2_000_000_000;
+
+/// The same for a web host, which tells whole seconds of a clock that is not ours.
+const WEB_RACY_NS: i64 = 60_000_000_000;
+
+/// What stands for the time of a file whose host tells none.
+const UNTOLD_NS: i64 = 0;
 
 /// Tells the time, so that tests can drive it.
 pub trait Clock: fmt::Debug + Send + Sync {
@@ -152,7 +162,7 @@ impl FileIdentity {
         if self.size != other.size || self.location != other.location {
             return false;
         }
-        match (self.strong_etag(), other.strong_etag()) {
+        match (self.deciding_etag(), other.deciding_etag()) {
             // Listing and asking for one object give different versions and times of the same object, but one etag.
             (Some(one), Some(two)) => one == two,
             _ => {
@@ -168,10 +178,25 @@ impl FileIdentity {
 
     /// Whether the file was modified so shortly before the look that the next change may leave no trace.
     pub fn is_racy(&self, looked_at_ns: i64) -> bool {
-        if self.strong_etag().is_some() || self.version.is_some() {
+        if self.deciding_etag().is_some() || self.version.is_some() {
             return false;
         }
+        if self.is_on_web() {
+            return self.mtime_ns == UNTOLD_NS || self.mtime_ns > looked_at_ns.saturating_sub(WEB_RACY_NS);
+        }
         self.mtime_ns.max(self.ctime_ns) > looked_at_ns.saturating_sub(RACY_NS)
+    }
+
+    /// Whether a racy file of a web host has rested all the same: by our clock it looks like this since `since_ns`, so who
+    /// writes to it after this look gives it another time or etag.
+    pub(crate) fn has_rested(&self, since_ns: i64, looked_at_ns: i64) -> bool {
+        let tells_apart = self.mtime_ns != UNTOLD_NS || strong(self.etag.as_deref()).is_some();
+        self.is_on_web() && tells_apart && since_ns <= looked_at_ns.saturating_sub(RACY_NS)
+    }
+
+    /// Whether a web host has it.
+    pub(crate) fn is_on_web(&self) -> bool {
+        is_on_web(&self.location)
     }
 
     /// The fingerprint of an extent that is known by its identity.
@@ -179,22 +204,32 @@ impl FileIdentity {
         let builder = FingerprintBuilder::new("extent by identity 2")
             .field("location", plain_location(&self.location).as_bytes())
             .number("size", self.size);
-        let builder = match self.strong_etag() {
+        let builder = match self.deciding_etag() {
             Some(etag) => builder.field("etag", etag.as_bytes()),
             None => builder
                 .field("mtime", &self.mtime_ns.to_le_bytes())
                 .field("ctime", &self.ctime_ns.to_le_bytes())
                 .number("inode", self.inode)
                 .number("device", self.device)
+                // Or one that does not decide alone.
                 .optional("weak etag", self.etag.as_deref().map(str::as_bytes))
                 .optional("version", self.version.as_deref().map(str::as_bytes)),
         };
         with_partitions(builder, partition_values).finish()
     }
 
-    fn strong_etag(&self) -> Option<&str> {
-        strong(self.etag.as_deref())
+    fn deciding_etag(&self) -> Option<&str> {
+        deciding(&self.location, self.etag.as_deref())
     }
+}
+
+/// An etag that names content, whatever else is told of the file.
+pub(crate) fn deciding<'a>(location: &str, etag: Option<&'a str>) -> Option<&'a str> {
+    strong(etag).filter(|_| !is_on_web(location))
+}
+
+fn is_on_web(location: &str) -> bool {
+    location.starts_with("http://") || location.starts_with("https://")
 }
 
 /// A weak etag (`W/".."`) may stay while bytes change.
@@ -236,6 +271,8 @@ pub(crate) struct Seen {
     pub(crate) tail: bool,
     /// No line end in the range is inside of a record.
     pub(crate) lines: bool,
+    /// Since when a racy file of a web host looks like this, by our clock.
+    pub(crate) since_ns: Option<i64>,
 }
 
 const SEEN_FORMAT: u8 = 1;
@@ -244,6 +281,7 @@ const TAIL: u8 = 2;
 const ETAG: u8 = 4;
 const VERSION: u8 = 8;
 const LINES: u8 = 16;
+const SINCE: u8 = 32;
 
 impl Seen {
     /// Stable bytes for the metadata store; the location is kept beside them.
@@ -254,7 +292,8 @@ impl Seen {
             | flag(self.tail, TAIL)
             | flag(self.lines, LINES)
             | flag(identity.etag.is_some(), ETAG)
-            | flag(identity.version.is_some(), VERSION);
+            | flag(identity.version.is_some(), VERSION)
+            | flag(self.since_ns.is_some(), SINCE);
         let mut bytes = vec![SEEN_FORMAT, flags];
         for number in
             [identity.size, identity.mtime_ns as u64, identity.ctime_ns as u64, identity.inode, identity.device]
@@ -264,6 +303,9 @@ impl Seen {
         for text in [&identity.etag, &identity.version].into_iter().flatten() {
             bytes.extend_from_slice(&(text.len() as u32).to_le_bytes());
             bytes.extend_from_slice(text.as_bytes());
+        }
+        if let Some(since_ns) = self.since_ns {
+            bytes.extend_from_slice(&since_ns.to_le_bytes());
         }
         bytes
     }
@@ -284,6 +326,10 @@ impl Seen {
             Some(Some(Arc::from(text)))
         };
         let (etag, version) = (text(ETAG)?, text(VERSION)?);
+        let since_ns = match flags & SINCE {
+            0 => None,
+            _ => Some(i64::from_le_bytes(*take::<8>(&mut rest)?)),
+        };
         let identity = FileIdentity {
             location: Arc::clone(location),
             size,
@@ -295,7 +341,13 @@ impl Seen {
             version,
         };
         let has = |flag: u8| flags & flag != 0;
-        rest.is_empty().then_some(Self { identity, by_content: has(BY_CONTENT), tail: has(TAIL), lines: has(LINES) })
+        rest.is_empty().then_some(Self {
+            identity,
+            by_content: has(BY_CONTENT),
+            tail: has(TAIL),
+            lines: has(LINES),
+            since_ns,
+        })
     }
 }
 
@@ -338,8 +390,13 @@ mod tests {
             ..identity()
         };
         for identity in [identity(), tagged] {
-            for (by_content, tail, lines) in [(false, false, false), (true, false, true), (true, true, false)] {
-                let seen = Seen { identity: identity.clone(), by_content, tail, lines };
+            for (by_content, tail, lines, since_ns) in [
+                (false, false, false, None),
+                (true, false, true, Some(-7)),
+                (true, true, false, None),
+                (true, false, false, Some(i64::MAX)),
+            ] {
+                let seen = Seen { identity: identity.clone(), by_content, tail, lines, since_ns };
                 let bytes = seen.encode();
                 assert_eq!(Seen::decode(&identity.location, &bytes), Some(seen));
                 for cut in 0..bytes.len() {
@@ -387,6 +444,80 @@ mod tests {
         let asked = FileIdentity { mtime_ns: 0, version: Some(Arc::from("v")), ..listed.clone() };
         assert!(listed.is_unchanged(&asked));
         assert_eq!(listed.fingerprint(&[]), asked.fingerprint(&[]));
+    }
+
+    /// As nginx and Apache tell of a file: whole seconds, and an etag of size and time.
+    fn on_web() -> FileIdentity {
+        FileIdentity {
+            location: Arc::from("http://host/a.csv"),
+            mtime_ns: 10 * WEB_RACY_NS,
+            ctime_ns: 0,
+            inode: 0,
+            device: 0,
+            etag: Some(Arc::from("\"66f2a1b0-7\"")),
+            ..identity()
+        }
+    }
+
+    #[test]
+    fn an_etag_of_a_web_host_excuses_no_young_file() {
+        let (file, modified) = (on_web(), 10 * WEB_RACY_NS);
+        for location in ["http://host/a.csv", "https://host/a.csv"] {
+            let file = FileIdentity { location: Arc::from(location), ..file.clone() };
+            assert!(file.is_racy(modified));
+            assert!(file.is_racy(modified + WEB_RACY_NS - 1));
+            assert!(!file.is_racy(modified + WEB_RACY_NS));
+            assert!(file.is_racy(modified - WEB_RACY_NS), "from the future");
+            let weak = FileIdentity { etag: Some(Arc::from("W/\"e\"")), ..file.clone() };
+            assert!(weak.is_racy(modified) && !weak.is_racy(modified + WEB_RACY_NS));
+        }
+        for location in ["s3://bucket/a.csv", "gs://bucket/a.csv", "abfss://fs@acc.dfs.core.windows.net/a.csv"] {
+            let file = FileIdentity { location: Arc::from(location), ..file.clone() };
+            assert!(!file.is_racy(modified), "{location}: its etag names the content");
+        }
+        for location in ["s3://http/a.csv", "file:///http://a.csv"] {
+            assert!(!FileIdentity { location: Arc::from(location), ..file.clone() }.is_on_web(), "{location}");
+        }
+    }
+
+    #[test]
+    fn a_file_without_a_time_is_racy_for_ever() {
+        let file = FileIdentity { mtime_ns: UNTOLD_NS, ..on_web() };
+        assert!(file.is_racy(i64::MAX), "its etag may be of anything");
+        assert!(FileIdentity { etag: None, ..file }.is_racy(i64::MAX));
+    }
+
+    #[test]
+    fn a_file_of_a_web_host_rests_while_it_looks_the_same() {
+        let file = on_web();
+        assert!(!file.has_rested(5, 5));
+        assert!(!file.has_rested(5, 5 + RACY_NS - 1));
+        assert!(file.has_rested(5, 5 + RACY_NS));
+        let without_time = FileIdentity { mtime_ns: UNTOLD_NS, ..file.clone() };
+        assert!(without_time.has_rested(5, 5 + RACY_NS), "another file has another etag");
+        let without_etag = FileIdentity { etag: None, ..file };
+        assert!(without_etag.has_rested(5, 5 + RACY_NS), "another file has another time");
+        for etag in [None, Some(Arc::from("W/\"e\""))] {
+            let nothing = FileIdentity { etag, ..without_time.clone() };
+            assert!(!nothing.has_rested(5, i64::MAX), "nothing would tell another file apart");
+        }
+        assert!(!identity().has_rested(5, i64::MAX), "local files tell more");
+    }
+
+    #[test]
+    fn every_trace_of_a_web_host_counts() {
+        let base = on_web();
+        let changed = [
+            FileIdentity { size: 8, ..base.clone() },
+            FileIdentity { mtime_ns: 1, ..base.clone() },
+            FileIdentity { etag: Some(Arc::from("\"other\"")), ..base.clone() },
+            FileIdentity { etag: None, ..base.clone() },
+        ];
+        for other in &changed {
+            assert!(!base.is_unchanged(other), "{other:?}");
+            assert_ne!(base.fingerprint(&[]), other.fingerprint(&[]), "{other:?}");
+        }
+        assert!(base.is_unchanged(&base));
     }
 
     #[test]

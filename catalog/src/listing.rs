@@ -24,8 +24,11 @@ use object_store::{GetOptions, ObjectMeta};
 pub(crate) use self::hive::PartitionReader;
 pub use self::hive::infer_partition_columns;
 pub(crate) use self::local::Memory;
+use crate::identity::strong;
 use crate::location::{FileKind, Place, endings, local_path};
-use crate::{CatalogError, FileFormatKind, FileIdentity, Location, ObjectStores, Result, object_path};
+use crate::{
+    CatalogError, FileFormatKind, FileIdentity, FingerprintBuilder, Location, ObjectStores, Result, object_path,
+};
 
 /// A file that a location names.
 #[derive(Clone, PartialEq, Debug)]
@@ -59,10 +62,22 @@ impl ListedFile {
         })
     }
 
+    /// The same for caches of DataFusion, which take what has one path, size and time for one file, in whatever store it is:
+    /// a file that may be another one has another time. `looked_at_ns` is before it was listed.
+    pub fn object_meta_for_cache(&self, looked_at_ns: i64) -> Result<ObjectMeta> {
+        let mut name =
+            FingerprintBuilder::new("look at a file").field("file", self.identity.fingerprint(&[]).as_bytes());
+        if self.identity.is_racy(looked_at_ns) {
+            // Bytes may change and leave no trace: what is read now is for this look alone.
+            name = name.field("time", &looked_at_ns.to_le_bytes());
+        }
+        Ok(ObjectMeta { last_modified: name.finish().as_time(), ..self.object_meta()? })
+    }
+
     /// Options for a read that fails if the object is no longer the one that was listed. Local files have no such
-    /// thing: their readers are checked afterwards.
+    /// thing: their readers are checked afterwards. Nor have those with a weak etag, which hosts take for no match.
     pub fn get_options(&self) -> GetOptions {
-        GetOptions { if_match: self.identity.etag.as_deref().map(str::to_owned), ..GetOptions::default() }
+        GetOptions { if_match: strong(self.identity.etag.as_deref()).map(str::to_owned), ..GetOptions::default() }
     }
 }
 

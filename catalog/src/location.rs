@@ -123,8 +123,8 @@ impl Location {
         }
         let root = Url::parse(&format!("{scheme}://{authority}/")).map_err(|error| invalid(error.to_string()))?;
         let http = scheme.starts_with("http");
-        if http && key.contains('?') {
-            return Err(invalid("a query string cannot be kept while reading; name the file without it".to_owned()));
+        if http && let Some((name, _)) = text.split_once('?') {
+            return Err(CatalogError::QueryString { location: format!("{name}?..") });
         }
         let folder = key.is_empty() || key.ends_with('/');
         // No host lists what it has over plain HTTP, so there `*` is a letter like any other.
@@ -405,6 +405,11 @@ mod tests {
             let error = Location::parse(text, Path::new("/base")).unwrap_err().to_string();
             assert!(error.contains(word), "{text}: {error}");
         }
+        let signed = "https://bucket.s3.amazonaws.com/x.csv?X-Amz-Signature=5ec7e7&X-Amz-Expires=60";
+        let error = Location::parse(signed, Path::new("/base")).unwrap_err().to_string();
+        assert!(error.contains("/x.csv?..\"") && !error.contains("5ec7e7"), "{error}");
+        let letter = parse("https://host/what%3F.csv");
+        assert_eq!(letter.as_str(), "https://host/what%3F.csv");
     }
 
     #[test]

@@ -7,6 +7,7 @@
 //! Caveats      the environment is read when a store is built, not later.
 
 mod steady;
+mod web;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -26,6 +27,7 @@ use parking_lot::RwLock;
 use url::{Position, Url};
 
 pub use self::steady::SteadyStore;
+use self::web::WebStore;
 use crate::{CatalogError, FingerprintBuilder, Result};
 
 /// What people may write before `://`, for error messages.
@@ -196,10 +198,12 @@ fn build(url: &Url, options: &[(&str, &str)]) -> Result<Arc<dyn ObjectStore>> {
         Kind::Azure => azure(&plain, options)?.build().map(|store| Arc::new(store) as _),
         Kind::Http => HttpBuilder::new()
             .with_url(key(url))
-            .with_client_options(ClientOptions::new().with_allow_http(url.scheme() == "http"))
+            .with_client_options(
+                ClientOptions::new().with_allow_http(url.scheme() == "http").with_timeout(web::ANSWER_MAX),
+            )
             .with_retry(retry(url, options)?)
             .build()
-            .map(|store| Arc::new(store) as _),
+            .map(|store| Arc::new(WebStore::new(Arc::new(store))) as _),
     };
     built.map_err(|error| CatalogError::Location {
         attempted: "open the object store of",

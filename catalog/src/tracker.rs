@@ -143,11 +143,12 @@ impl ExtentTracker {
             Some(&mut table.listing),
         )
         .await?;
+        let listed_ns = self.clock.now_ns();
         if let Some(extents) = table.unchanged(&files, now_ns) {
             table.snapshot = Some((listed_at, Arc::clone(&extents)));
             return Ok(extents);
         }
-        let discovery = Discovery { stores: &self.stores, source, schema, reader, now_ns };
+        let discovery = Discovery { stores: &self.stores, source, schema, reader, now_ns, listed_ns };
         let entries: Vec<Arc<KnownEntry>> = stream::iter(table.compare(files, now_ns))
             .map(|change| {
                 let discovery = &discovery;

@@ -13,7 +13,7 @@ use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::datasource::source_as_provider;
 use datafusion::execution::context::SessionState;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use datafusion::logical_expr::dml::CopyTo;
+use datafusion::logical_expr::dml::{CopyTo, DmlStatement};
 use datafusion::logical_expr::{Analyze, DdlStatement, LogicalPlan, Statement as PlanStatement, WriteOp};
 use datafusion::physical_plan::EmptyRecordBatchStream;
 use datafusion::prelude::SessionContext;
@@ -22,13 +22,14 @@ use futures::StreamExt;
 use nectarine_catalog::{Fingerprint, TableKind, TableName};
 use nectarine_planner::StreamTable;
 use nectarine_planner::reuse::Findings;
-use nectarine_planner::sql::{self, Statement};
+use nectarine_planner::sql::Statement;
 use sqlparser::ast;
 
 use crate::access::{self, Rights};
 use crate::cluster::{self, Placement};
 use crate::copy_place::Place;
 use crate::engine::options;
+use crate::prepared::{Execution, check_types, execution, keep_digits};
 use crate::progress::Progress;
 use crate::query_memory::task_context;
 use crate::record::Record;
@@ -37,15 +38,18 @@ use crate::reuse::{self, Keeping, ReceiptSlot, Root, StatementReuse};
 use crate::rows::{Ending, Plain, RecordedStream, Remember};
 use crate::session::Session;
 use crate::statement::{Planning, StatementCatalog, wrap};
+use crate::use_schema::{check_database, use_schema};
 use crate::{
     Answer, AnswerKind, EngineError, ErrorKind, Notice, Pipes, Result, copy_from, copy_place, copy_to, ddl, job,
-    parameters, pins, plan_text, provenance, report, settings, show, system, unfinished,
+    listing, parameters, pins, plan_text, provenance, report, settings, show, system, unfinished,
 };
 
 /// One statement and what it runs with.
 pub(crate) struct StatementRun<'a> {
     pub(crate) session: &'a Session,
     pub(crate) text: &'a str,
+    /// Which columns it declares NOT NULL, in order, if that is known without reading the text.
+    pub(crate) not_null: Option<&'a [bool]>,
     /// Values for its placeholders.
     pub(crate) values: Option<&'a RecordBatch>,
     /// What STDIN and STDOUT are.
@@ -99,10 +103,7 @@ impl StatementRun<'_> {
     }
 
     async fn datafusion(&self, mut statement: DFStatement) -> Result<Answer> {
-        if let DFStatement::Statement(inner) = &mut statement {
-            if let ast::Statement::Insert(insert) = inner.as_mut() {
-                self.keep_digits(insert);
-            }
+        if let DFStatement::Statement(inner) = &statement {
             match inner.as_ref() {
                 ast::Statement::Prepare { name, .. } => {
                     return self.prepare(ddl::normal(name, self.state.config_options()), statement).await;
@@ -111,10 +112,15 @@ impl StatementRun<'_> {
                     return self.deallocate(&ddl::normal(name, self.state.config_options()));
                 }
                 ast::Statement::Execute { .. } => return self.execute_prepared(statement).await,
-                ast::Statement::ShowVariable { variable } => self.check_shown(variable)?,
+                ast::Statement::ShowVariable { variable } => {
+                    settings::check_shown(variable, self.state.config_options())?;
+                }
+                ast::Statement::Use(used) => return use_schema(self, used),
                 _ => {}
             }
         }
+        listing::as_query(&mut statement, self.catalog, self.state.config_options())?;
+        keep_digits(self.session, self.catalog, self.state, &mut statement);
         copy_to::prepare(&mut statement)?;
         let plan = Box::pin(self.state.statement_to_plan(statement)).await?;
         let plan = match self.values {
@@ -122,38 +128,6 @@ impl StatementRun<'_> {
             None => plan,
         };
         self.plan(plan).await
-    }
-
-    /// Numbers for DECIMAL columns keep all their digits.
-    fn keep_digits(&self, insert: &mut ast::Insert) {
-        let ast::TableObject::TableName(name) = &insert.table else { return };
-        let config = self.state.config_options();
-        let table = ddl::reference(name, config).and_then(|reference| self.table_name(&reference));
-        let Some(table) = table.ok().and_then(|name| self.catalog.view.tables.get(&name)) else { return };
-        let last = |name: &ast::ObjectName| {
-            name.0.last().and_then(|part| part.as_ident()).map(|ident| ddl::normal(ident, config))
-        };
-        let columns: Vec<Option<String>> = insert.columns.iter().map(last).collect();
-        sql::exact_values(insert, |position| {
-            let field = match columns.get(position) {
-                Some(Some(name)) => table.schema.field_with_name(name).ok(),
-                Some(None) => None,
-                None if columns.is_empty() => table.schema.fields().get(position).map(AsRef::as_ref),
-                None => None,
-            };
-            field.is_some_and(|field| field.data_type().is_decimal())
-        });
-    }
-
-    /// A setting that is none is told with the nearest one.
-    fn check_shown(&self, variable: &[ast::Ident]) -> Result<()> {
-        let words: Vec<String> = variable.iter().map(|word| word.value.to_ascii_lowercase()).collect();
-        let name = words.join(".");
-        let name = name.strip_suffix(".verbose").unwrap_or(&name);
-        match name.starts_with("nectarine.") || name.starts_with("datafusion.") {
-            true => settings::check_name(name, self.state.config_options()),
-            false => Ok(()),
-        }
     }
 
     /// Only tables take rows.
@@ -209,10 +183,12 @@ impl StatementRun<'_> {
 
     async fn plan(&self, plan: LogicalPlan) -> Result<Answer> {
         self.check_plan(&plan)?;
+        if let Some(insert) = insert_of(&plan) {
+            self.check_insert(&insert.table_name)?;
+        }
         match plan {
             LogicalPlan::Ddl(statement) => self.ddl(statement).await,
             LogicalPlan::Dml(ref dml) => {
-                self.check_insert(&dml.table_name)?;
                 let tag = match dml.op {
                     WriteOp::Insert(_) => "INSERT",
                     _ => return Err(EngineError::new(ErrorKind::Unsupported, "tables are append-only")),
@@ -222,6 +198,11 @@ impl StatementRun<'_> {
             LogicalPlan::Copy(copy) => self.copied(copy).await,
             LogicalPlan::Analyze(analyze) if matches!(analyze.input.as_ref(), LogicalPlan::Copy(_)) => {
                 self.copied_analyzed(analyze).await
+            }
+            LogicalPlan::Analyze(analyze) if matches!(analyze.input.as_ref(), LogicalPlan::Ddl(_)) => {
+                let message = "EXPLAIN ANALYZE runs queries, INSERT and COPY .. TO";
+                Err(EngineError::new(ErrorKind::Unsupported, message)
+                    .with_hint("explain the query of a CREATE TABLE .. AS by itself"))
             }
             LogicalPlan::Statement(statement) => self.statement(statement),
             plan => self.rows(plan).await,
@@ -248,13 +229,16 @@ impl StatementRun<'_> {
 
     fn statement(&self, statement: PlanStatement) -> Result<Answer> {
         match statement {
-            PlanStatement::SetVariable(set) => {
+            PlanStatement::SetVariable(mut set) => {
                 self.check_set(&set.variable, Some(&set.value))?;
                 settings::check_settable(&set.variable)?;
                 settings::check_name(&set.variable, self.state.config_options())?;
                 settings::check_value(&set.variable, &set.value)?;
+                set.value = settings::meant(&set.variable, set.value);
                 let change = self.change_state(PlanStatement::SetVariable(set.clone()));
-                change.map_err(|error| settings::bad_value(&set.variable, &set.value, &error))?;
+                let known = self.state.config_options();
+                change
+                    .map_err(|error| settings::bad_value(ErrorKind::Sql, &set.variable, &set.value, &error, known))?;
                 self.session.inner.changed.lock().insert(set.variable);
                 Ok(done(self.record, "SET"))
             }
@@ -295,11 +279,12 @@ impl StatementRun<'_> {
         // A name that is none is told as such.
         settings::check_name(variable, self.state.config_options())?;
         let server = self.session.inner.shared.template.config_options();
-        access::check_set(self.rights(), variable, value, server)
+        access::check_set(self.rights(), variable, value, server)?;
+        settings::check_runtime(variable)
     }
 
     /// Lets DataFusion change the session's configuration, with the functions that depend on it.
-    fn change_state(&self, statement: PlanStatement) -> Result<()> {
+    pub(crate) fn change_state(&self, statement: PlanStatement) -> Result<()> {
         let context = SessionContext::new_with_state(self.session.inner.state.read().clone());
         let run = context.execute_logical_plan(LogicalPlan::Statement(statement));
         // Setting a variable awaits nothing.
@@ -317,9 +302,11 @@ impl StatementRun<'_> {
                 .with_hint(format!("DEALLOCATE {name} first")));
         }
         // Planned once now, so that its mistakes are told now.
-        let plan = Box::pin(self.state.statement_to_plan(statement.clone())).await?;
-        let context = SessionContext::new_with_state(self.state.as_ref().clone());
-        Box::pin(context.execute_logical_plan(plan)).await?;
+        let mut planned = statement.clone();
+        keep_digits(self.session, self.catalog, self.state, &mut planned);
+        let plan = Box::pin(self.state.statement_to_plan(planned)).await?;
+        self.check_plan(&plan)?;
+        check_types(&statement, &plan)?;
         self.session.inner.prepared.lock().insert(name, statement);
         Ok(done(self.record, "PREPARE"))
     }
@@ -335,8 +322,10 @@ impl StatementRun<'_> {
     }
 
     async fn execute_prepared(&self, statement: DFStatement) -> Result<Answer> {
-        let plan = prepared_plan(self.session, self.state, statement).await?;
-        Box::pin(self.plan(plan)).await
+        let Execution { plan, text, not_null } = execution(self.session, self.catalog, self.state, statement).await?;
+        // What a table was made by is what was prepared: EXECUTE by itself would tell nobody.
+        let text = if matches!(plan, LogicalPlan::Ddl(_)) { text.as_str() } else { self.text };
+        Box::pin(StatementRun { text, not_null: Some(&not_null), ..*self }.plan(plan)).await
     }
 
     /// Rows of a query, as they come.
@@ -523,11 +512,8 @@ impl StatementRun<'_> {
     /// The name that a statement means.
     pub(crate) fn table_name(&self, reference: &TableReference) -> Result<TableName> {
         let catalog = &self.state.config_options().catalog.default_catalog;
-        if let Some(given) = reference.catalog()
-            && given != catalog
-        {
-            return Err(EngineError::new(ErrorKind::Sql, format!("database \"{given}\" does not exist"))
-                .with_hint(format!("the database of this home is called \"{catalog}\"")));
+        if let Some(given) = reference.catalog() {
+            check_database(given, catalog)?;
         }
         Ok(self.session.table_name(reference))
     }
@@ -566,27 +552,14 @@ pub(crate) struct Warmed {
     pub(crate) root: Option<Root>,
 }
 
-/// The plan of what `EXECUTE` names, with its arguments.
-pub(crate) async fn prepared_plan(
-    session: &Session,
-    state: &SessionState,
-    statement: DFStatement,
-) -> Result<LogicalPlan> {
-    let execute = Box::pin(state.statement_to_plan(statement)).await?;
-    let LogicalPlan::Statement(PlanStatement::Execute(parameters)) = &execute else {
-        return Err(EngineError::new(ErrorKind::Internal, "EXECUTE was planned as something else"));
-    };
-    let prepared = session.inner.prepared.lock().get(&parameters.name).cloned();
-    let Some(prepared) = prepared else {
-        return Err(EngineError::new(
-            ErrorKind::Sql,
-            format!("prepared statement \"{}\" does not exist", parameters.name),
-        ));
-    };
-    let prepare = Box::pin(state.statement_to_plan(prepared)).await?;
-    let context = SessionContext::new_with_state(state.clone());
-    Box::pin(context.execute_logical_plan(prepare)).await?;
-    Ok(Box::pin(context.execute_logical_plan(execute)).await?.into_unoptimized_plan())
+/// The INSERT that a plan is, or explains.
+fn insert_of(plan: &LogicalPlan) -> Option<&DmlStatement> {
+    match plan {
+        LogicalPlan::Dml(dml) => Some(dml),
+        LogicalPlan::Analyze(analyze) => insert_of(&analyze.input),
+        LogicalPlan::Explain(explain) => insert_of(&explain.plan),
+        _ => None,
+    }
 }
 
 /// Whether a statement may have placeholders.

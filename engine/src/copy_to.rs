@@ -15,7 +15,7 @@ use datafusion::execution::context::SessionState;
 use datafusion::logical_expr::dml::CopyTo;
 use datafusion::sql::parser::{CopyToStatement, Statement as DFStatement};
 use nectarine_catalog::{Compression, FileFormatKind, FileKind};
-use nectarine_executor::{CsvText, reader_options};
+use nectarine_executor::{CsvText, is_compression, parquet_compression, reader_options};
 use nectarine_planner::sql::{ONE_FILE, STANDARD_OUTPUT};
 use sqlparser::ast::Value;
 
@@ -66,6 +66,9 @@ fn complete(copy: &mut CopyToStatement) -> Result<()> {
         check_compression(copy, &target, format, compression)?;
         set(copy, "format.compression", compression.option_value());
     }
+    if format == FileFormatKind::Parquet {
+        give_levels(copy)?;
+    }
     if format == FileFormatKind::Csv {
         if by_name.is_some_and(|kind| kind.delimiter == Some(b'\t')) {
             set(copy, "format.delimiter", "\t");
@@ -73,6 +76,18 @@ fn complete(copy: &mut CopyToStatement) -> Result<()> {
         if to_stdout {
             // As in PostgreSQL, and as FROM STDIN expects it.
             set(copy, "format.has_header", "false");
+        }
+    }
+    Ok(())
+}
+
+/// Nobody has to know that compressions of Parquet have levels.
+fn give_levels(copy: &mut CopyToStatement) -> Result<()> {
+    for (key, value) in &mut copy.options {
+        if let Value::SingleQuotedString(word) = value
+            && normal(key).strip_prefix("format.").is_some_and(is_compression)
+        {
+            *word = parquet_compression(word)?;
         }
     }
     Ok(())
@@ -174,6 +189,18 @@ mod tests {
                 "COPY t TO x.tsv STORED AS CSV OPTIONS ('format.delimiter' ';')",
             ),
             ("COPY t TO 'x.jsonl'", "COPY t TO x.jsonl STORED AS JSON"),
+            (
+                "COPY t TO 'x.parquet' (COMPRESSION zstd)",
+                "COPY t TO x.parquet STORED AS PARQUET OPTIONS ('format.compression' 'zstd(3)', 'copy.one_file' 'true')",
+            ),
+            (
+                "COPY t TO 'x.parquet' OPTIONS ('format.compression' 'GZIP', 'format.compression::a' 'brotli')",
+                "COPY t TO x.parquet STORED AS PARQUET OPTIONS ('format.compression' 'gzip(6)', 'format.compression::a' 'brotli(1)')",
+            ),
+            (
+                "COPY t TO 'x.parquet' OPTIONS (compression 'zstd(9)')",
+                "COPY t TO x.parquet STORED AS PARQUET OPTIONS ('format.compression' 'zstd(9)')",
+            ),
             ("COPY t TO 'd.gz/' STORED AS CSV", "COPY t TO d.gz/ STORED AS CSV"),
             (
                 "COPY t TO STDOUT",
@@ -193,6 +220,10 @@ mod tests {
             ("COPY t TO 'x.gz' STORED AS ARROW", "cannot write ARROW to"),
             ("COPY t TO 'x.gz'", "cannot tell the format of \"x.gz\" from its name"),
             ("COPY t TO 'x' (FORMAT text)", "unknown format \"TEXT\""),
+            ("COPY t TO 'x.parquet' (COMPRESSION lzma)", "unknown compression \"lzma\" for Parquet"),
+            ("COPY t TO 'x.parquet' (COMPRESSION 'zstd(')", "unknown compression \"zstd(\" for Parquet"),
+            ("COPY t TO 'x.parquet' (COMPRESSION 'zstd(99)')", "unknown compression \"zstd(99)\" for Parquet"),
+            ("COPY t TO 'x.parquet' (COMPRESSION 'snappy(1)')", "unknown compression \"snappy(1)\" for Parquet"),
             ("COPY t TO STDOUT STORED AS CSV PARTITIONED BY (a)", "\"STDOUT\" cannot have partitions"),
         ] {
             let error = completed(sql).unwrap_err().to_string();

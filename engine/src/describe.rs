@@ -11,8 +11,10 @@ use datafusion::sql::parser::Statement as DFStatement;
 use nectarine_planner::sql::{AccessStatement, Statement};
 use sqlparser::ast;
 
+use crate::prepared::execution;
 use crate::session::{Opened, Session};
-use crate::{Result, access, cluster, command, copy_to, job, parameters, pins, provenance, report, reuse, show};
+use crate::settings::check_shown;
+use crate::{Result, access, cluster, copy_to, job, listing, parameters, pins, provenance, report, reuse, show};
 
 /// What is known of a statement before it runs.
 #[derive(Clone, Debug)]
@@ -41,14 +43,16 @@ pub(crate) async fn describe(session: &Session, opened: Opened) -> Result<Descri
     let state = opened.planning.state();
     Ok(match opened.statement {
         Statement::DataFusion(mut statement) => {
+            listing::as_query(&mut statement, &opened.catalog, state.config_options())?;
             copy_to::prepare(&mut statement)?;
             if let DFStatement::Statement(inner) = statement.as_ref() {
                 match inner.as_ref() {
-                    ast::Statement::Prepare { .. } | ast::Statement::Deallocate { .. } => {
+                    ast::Statement::Prepare { .. } | ast::Statement::Deallocate { .. } | ast::Statement::Use(_) => {
                         return Ok(Described::default());
                     }
+                    ast::Statement::ShowVariable { variable } => check_shown(variable, state.config_options())?,
                     ast::Statement::Execute { .. } => {
-                        return described(&command::prepared_plan(session, state, *statement).await?);
+                        return described(&execution(session, &opened.catalog, state, *statement).await?.plan);
                     }
                     _ => {}
                 }

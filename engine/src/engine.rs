@@ -11,14 +11,14 @@ use datafusion::execution::context::SessionState;
 use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
 use datafusion::execution::memory_pool::TrackConsumersPool;
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
-use datafusion::optimizer::Analyzer;
+use datafusion::optimizer::{Analyzer, Optimizer};
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::prelude::SessionConfig;
 use nectarine_catalog::store::{MetadataStore, SqliteStore};
 use nectarine_catalog::{Clock, ExtentTracker, ObjectStores, SystemClock};
 use nectarine_executor::{Cluster, CsvFilesFactory, LowerExtentScans, NameScannedFiles, Stoppable, UnbundleFiles};
 use nectarine_planner::reuse::ReusePrefixes;
-use nectarine_planner::{BoundedPlans, DistinctOnKeys, ExactDecimals, NullableValues, PlainAntiJoins};
+use nectarine_planner::{BoundedPlans, DistinctOnKeys, ExactDecimals, HonestKeys, NullableValues, PlainAntiJoins};
 
 use crate::access::Who;
 use crate::catalog_view::CatalogCache;
@@ -221,11 +221,14 @@ impl EngineBuilder {
         analyzer_rules.push(Arc::new(NullableValues));
         analyzer_rules.push(Arc::new(OnlyViews));
         BoundedPlans::guard(&mut analyzer_rules);
+        analyzer_rules.push(Arc::new(HonestKeys));
         let mut builder = SessionStateBuilder::new()
             .with_config(config)
             .with_runtime_env(runtime)
             .with_default_features()
             .with_analyzer_rules(analyzer_rules)
+            .with_optimizer_rules(HonestKeys::guard(Optimizer::new().rules))
+            .with_relation_planners(vec![Arc::new(HonestKeys)])
             .with_physical_optimizer_rules(rules);
         if let Some(extend) = self.extend {
             builder = extend(builder);

@@ -128,6 +128,13 @@ impl EngineError {
         self
     }
 
+    /// The same, and who gave the value that it is about.
+    #[must_use]
+    pub(crate) fn given_by(mut self, giver: &str) -> Self {
+        self.0.message.push_str(&format!(" ({giver})"));
+        self
+    }
+
     /// The same with another name for something.
     #[must_use]
     pub(crate) fn renamed(mut self, from: &str, to: &str) -> Self {

@@ -27,7 +27,7 @@ mod policy;
 mod readers;
 mod shadow;
 
-pub(crate) use self::budget::Budget;
+pub(crate) use self::budget::{Budget, parse_share};
 pub(crate) use self::evictor::{Evictor, Why};
 pub(crate) use self::ledger::Ledger;
 pub use self::levels::Levels;

@@ -12,8 +12,8 @@ use datafusion::common::{Constraint, Result, plan_err};
 use datafusion::execution::context::SessionState;
 use datafusion::logical_expr::CreateExternalTable;
 use nectarine_catalog::{
-    CatalogError, Extent, ExtentReader, ExternalSource, FileFormatKind, FileKind, ListedFile, Location, TableDef,
-    TableId, TableKind, TableName, infer_partition_columns, list, list_partitioned,
+    CatalogError, Clock, Extent, ExtentReader, ExternalSource, FileFormatKind, FileKind, ListedFile, Location,
+    SystemClock, TableDef, TableId, TableKind, TableName, infer_partition_columns, list, list_partitioned,
 };
 use nectarine_executor::{infer_schema, is_json_array, reader_options};
 
@@ -260,6 +260,7 @@ async fn discover(
 ) -> Result<SchemaRef> {
     let location = parse_location(&source.location)?;
     let (store_url, store) = shared.object_stores.with_options(location.store_url(), &source.options).map_err(wrap)?;
+    let now_ns = SystemClock.now_ns();
     let listed = list(&shared.object_stores, &location, source.format, &source.options).await;
     let files: Vec<ListedFile> = match listed {
         Ok(files) => files,
@@ -292,7 +293,7 @@ async fn discover(
     if source.partition_columns.is_empty() && state.config_options().execution.listing_table_factory_infer_partitions {
         source.partition_columns = infer_partition_columns(&location, &files);
     }
-    let full = files.iter().filter(|file| file.identity.size > 0).map(ListedFile::object_meta);
+    let full = files.iter().filter(|file| file.identity.size > 0).map(|file| file.object_meta_for_cache(now_ns));
     let metas: Vec<_> = full.collect::<Result<_, CatalogError>>().map_err(wrap)?;
     if metas.is_empty() {
         return plan_err!("cannot infer the columns of \"{}\": all its files are empty", source.location);

@@ -21,6 +21,7 @@ use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::{DataType, FieldRef, Schema, SchemaRef};
 use async_trait::async_trait;
 use datafusion::catalog::Session;
+use datafusion::common::config::TableParquetOptions;
 use datafusion::common::parsers::CompressionTypeVariant;
 use datafusion::common::{DataFusionError, Result, exec_err, internal_err, plan_err};
 use datafusion::datasource::listing::ListingTableUrl;
@@ -35,7 +36,8 @@ use datafusion_datasource::sink::{DataSink, DataSinkExec};
 use futures::StreamExt;
 use nectarine_catalog::{ExternalSource, FileFormatKind, Location, TableDef, object_path};
 use nectarine_executor::{
-    ExecutorError, compression_of, file_format, is_null_text, reader_options, refuse_nulls, with_nulls,
+    ExecutorError, compression_of, file_format, is_null_text, parquet_compression, reader_options, refuse_nulls,
+    with_nulls,
 };
 use object_store::{ObjectStore, ObjectStoreExt};
 use parking_lot::Mutex;
@@ -98,7 +100,14 @@ pub(crate) async fn plan(
             );
         }
     }
-    let compression = compression_of("", &source.options)?;
+    let compression = match source.format.is_text() {
+        true => compression_of("", &source.options)?,
+        // Of others it is a matter of what is within.
+        false => CompressionTypeVariant::UNCOMPRESSED,
+    };
+    if source.format == FileFormatKind::Parquet {
+        check_parquet(&reader_options(state.config_options(), source.format, &source.options)?.parquet)?;
+    }
     let format = file_format(state.config_options(), source.format, &source.options, compression)?;
     // The writer's paths are relative: the store that it is given knows the folder.
     let url = ListingTableUrl::parse("memory:///rows")?;
@@ -129,6 +138,12 @@ pub(crate) async fn plan(
         sources,
     };
     Ok(Arc::new(DataSinkExec::new(input, Arc::new(sink), None)))
+}
+
+/// Fails for compressions that the writer would stumble over.
+fn check_parquet(options: &TableParquetOptions) -> Result<()> {
+    let of_columns = options.column_specific_options.values().filter_map(|column| column.compression.as_ref());
+    options.global.compression.iter().chain(of_columns).try_for_each(|word| parquet_compression(word).map(drop))
 }
 
 /// What the names of new files end in, so that the table lists them.

@@ -5,8 +5,8 @@
 use std::sync::Arc;
 
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
-use nectarine_executor::ForgetPadded;
-use nectarine_planner::{KnownAggregates, UnambiguousFilters, WholeWindows};
+use nectarine_executor::{ForgetKeys, ForgetPadded};
+use nectarine_planner::{KnownAggregates, UnambiguousFilters, WholeMerges, WholeWindows};
 
 /// A fault of physical plans that is mended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,14 +17,24 @@ pub enum Mend {
     WholeWindows,
     /// Columns that are taken for constant where outer joins or grouping sets pad them with NULLs.
     ForgetPadded,
+    /// Columns that are taken to tell rows apart, since another column of groups did in their place.
+    ForgetKeys,
     /// Aggregates that are answered from what is known of another one, or of other rows.
     KnownAggregates,
+    /// Sorted partitions that are cut by a limit and merged by a part of their order.
+    WholeMerges,
 }
 
 impl Mend {
     /// All, in the order in which they are put in.
-    pub const ALL: [Self; 4] =
-        [Self::UnambiguousFilters, Self::WholeWindows, Self::ForgetPadded, Self::KnownAggregates];
+    pub const ALL: [Self; 6] = [
+        Self::UnambiguousFilters,
+        Self::WholeWindows,
+        Self::ForgetPadded,
+        Self::ForgetKeys,
+        Self::KnownAggregates,
+        Self::WholeMerges,
+    ];
 
     /// Puts it into DataFusion's rules.
     pub fn put_into(self, rules: &mut Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>>) {
@@ -32,8 +42,14 @@ impl Mend {
             Self::UnambiguousFilters => UnambiguousFilters::guard(rules),
             Self::WholeWindows => WholeWindows::guard(rules),
             Self::KnownAggregates => KnownAggregates::replace(rules),
+            Self::WholeMerges => WholeMerges::guard(rules),
             // Rules decide by what a plan says of its rows.
             Self::ForgetPadded => rules.insert(0, Arc::new(ForgetPadded)),
+            // The order of a statement's rows is asked for next, and would count as one more.
+            Self::ForgetKeys => {
+                let first = rules.iter().position(|rule| rule.name() == "OutputRequirements").unwrap_or(0);
+                rules.insert(first, Arc::new(ForgetKeys));
+            }
         }
     }
 }

@@ -260,6 +260,7 @@ impl Session {
             let statement_run = command::StatementRun {
                 session: &session,
                 text: &text,
+                not_null: None,
                 values: values.as_ref(),
                 pipes: &pipes,
                 catalog: &catalog,

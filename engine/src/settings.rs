@@ -4,7 +4,12 @@
 //!   defaults  <  nectarine.toml in the home  <  environment (NECTARINE_MEMORY_LIMIT)  <  flags  <  SET nectarine.x = ..
 //! ```
 //!
-//! DataFusion's own settings (`datafusion.*`) take the same way. An unknown name is refused, with the nearest known one.
+//! DataFusion's own settings (`datafusion.*`) take the same way, but for those of its runtime (`datafusion.runtime.*`), which are
+//! refused: sessions share memory, disk and caches, and what bounds them is the engine's. An unknown name is refused, with the
+//! nearest known one.
+
+#[cfg(test)]
+mod tests;
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -13,9 +18,13 @@ use std::path::Path;
 use arrow::array::timezone::Tz;
 use datafusion::common::extensions_options;
 use datafusion::config::{ConfigEntry, ConfigExtension, ConfigOptions, ExtensionOptions};
+use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 
+use nectarine_executor::parquet_compression;
 use nectarine_planner::reuse::ReuseMode;
+use sqlparser::ast::Ident;
 
+use crate::eviction::parse_share;
 use crate::{EngineError, ErrorKind, Notice, Result, home, machine, trace};
 
 extensions_options! {
@@ -30,15 +39,16 @@ extensions_options! {
         /// can, and else fails alone. Users who are no administrators can only lower it.
         pub query_memory: String, default = "100%".to_string()
 
-        /// Disk space below the home that spills of this process may use: a size, or a share of what is free when the home
-        /// is opened. A statement that needs more fails alone.
+        /// Disk space below the home that spills of this process may use: a size, or a share of what is free; with 0 nothing
+        /// is spilled. A statement that needs more fails alone. Read when the home is opened.
         pub spill_limit: String, default = "50%".to_string()
 
         /// How large an extent of a managed table grows before the next one is begun, as a size. Larger extents mean fewer
         /// files; smaller ones can be read by more threads and pruned more finely.
         pub extent_bytes_max: String, default = "256MB".to_string()
 
-        /// How many statements `system.queries` remembers. Each takes about 500 bytes of the home.
+        /// How many statements `system.queries` remembers. Each takes about 500 bytes of the home. Read when the home is
+        /// opened.
         pub query_log_keep: usize, default = 10_000
 
         /// Whether extents of external tables are looked at once more after they were read, so that a file that was changed
@@ -55,7 +65,8 @@ extensions_options! {
         /// order, and whatever of it was computed before.
         pub float_sums: String, default = "fast".to_string()
 
-        /// Memory for small cached results, as a size or a share of the machine's memory. Read when the home is opened.
+        /// Memory for small cached results, as a size or a share of the machine's memory; 0 for none. Read when the home is
+        /// opened.
         pub cache_memory: String, default = "2%".to_string()
 
         /// Where new cached results are kept: a folder (`derived` is the one in the home, others begin at the home unless they
@@ -65,14 +76,14 @@ extensions_options! {
         /// home is opened.
         pub cache_location: String, default = "derived".to_string()
 
-        /// The largest cached result that is kept, as a size. Never more than what lies between `nectarine.cache.low_water`
-        /// and the budget.
+        /// The largest cached result that is kept, as a size; with 0 none that has rows. Never more than what lies between
+        /// `nectarine.cache.low_water` and the budget.
         pub cache_entry_limit: String, default = "256MB".to_string()
 
         /// What all cached results may take together: a size, or a share of the disk that they are on (an object store counts
-        /// as a disk of 1 TB). Never more than what is there and half of what is free. All processes on a home share it, and
-        /// what is being written counts. When it is nearly used up, the results that are worth least go: large, long unused,
-        /// seldom used, cheap to compute again. Read when the home is opened.
+        /// as a disk of 1 TB), 0 for nothing. Never more than what is there and half of what is free. All processes on a home
+        /// share it, and what is being written counts. When it is nearly used up, the results that are worth least go: large,
+        /// long unused, seldom used, cheap to compute again. Read when the home is opened.
         pub cache_budget: String, default = "10%".to_string()
 
         /// How far results are evicted once the budget is nearly used up, as a share of the budget. Above it, only what
@@ -109,8 +120,8 @@ extensions_options! {
         /// Answers are the same, and what is kept of them serves both.
         pub execution: String, default = "auto".to_string()
 
-        /// How much a query must read before `nectarine.execution = 'auto'` sends it to the cluster, as a size: sending it costs
-        /// about a tenth of a second.
+        /// How much a query must read before `nectarine.execution = 'auto'` sends it to the cluster, as a size, 0 for whatever it
+        /// reads: sending it costs about a tenth of a second.
         pub cluster_bytes_min: String, default = "256MB".to_string()
 
         /// Whether executors find the same files under the same local paths: they are on this machine, without disks of their own, or
@@ -165,7 +176,8 @@ impl ExtensionOptions for NectarineExtension {
 }
 
 /// Settings that are read once, when the home is opened.
-const AT_OPEN: [&str; 12] = [
+const AT_OPEN: [&str; 13] = [
+    "nectarine.query_log_keep",
     "nectarine.jobs_max",
     "nectarine.job_result_limit",
     "nectarine.job_keep_days",
@@ -180,11 +192,17 @@ const AT_OPEN: [&str; 12] = [
     "nectarine.cache.fresh_seconds",
 ];
 
+/// How names of DataFusion's settings begin that change what all sessions share.
+const RUNTIME: &str = "datafusion.runtime.";
+
 /// How large a file of rows on their way between threads may get before the next one is begun. Always the least: when two
 /// threads spill to one reader at the same time they begin two files, and DataFusion's reader waits for more in the first
 /// while what it was promised is in the second. If every reader comes to wait like that the statement never ends; a file that
 /// is whole after one batch is not waited for.
 pub(crate) const SPILL_FILE_BYTES: &str = "datafusion.execution.max_spill_file_size_bytes";
+
+/// How Parquet files are compressed that `COPY` and `INSERT` write for others.
+const PARQUET_COMPRESSION: &str = "datafusion.execution.parquet.compression";
 
 /// Beginnings of environment variables that start like a setting and are none: where the home is, passwords, what tests and
 /// benchmarks take, and what a cluster manager tells every program of a service that is called nectarine.
@@ -252,7 +270,7 @@ impl Settings {
         }
         settings.add_environment(std::env::vars(), &known)?;
         for (name, value) in flags {
-            settings.set(name, value, "flag", &known)?;
+            settings.set(name, value, "flag", &known).map_err(|error| error.given_by("from a flag"))?;
         }
         Ok(settings)
     }
@@ -276,11 +294,7 @@ impl Settings {
         entries
             .map(|entry| {
                 let default = entry.value.unwrap_or_default();
-                let kind = match default.as_str() {
-                    "true" | "false" => "boolean",
-                    number if number.parse::<u64>().is_ok() => "number",
-                    _ => "text",
-                };
+                let kind = kind_of(&default);
                 let doc = entry.description.lines().map(str::trim).collect::<Vec<_>>().join(" ");
                 // The default is the name of whoever runs this; the reference must not depend on that.
                 let default =
@@ -292,11 +306,10 @@ impl Settings {
 
     /// Puts the values into a configuration.
     pub(crate) fn apply(&self, options: &mut ConfigOptions) -> Result<()> {
-        for (name, (value, source)) in &self.values {
-            options.set(name, value).map_err(|error| {
-                EngineError::new(ErrorKind::Configuration, format!("cannot set {name} to \"{value}\" (from {source})"))
-                    .with_detail(error.strip_backtrace())
-            })?;
+        for (name, (value, _)) in &self.values {
+            if let Err(error) = options.set(name, value) {
+                return Err(bad_value(ErrorKind::Configuration, name, value, &EngineError::from(error), options));
+            }
         }
         Ok(())
     }
@@ -324,14 +337,12 @@ impl Settings {
         variables: impl Iterator<Item = (String, String)>,
         known: &ConfigOptions,
     ) -> Result<()> {
-        let names: BTreeMap<String, String> = known
-            .entries()
-            .into_iter()
-            .map(|entry| (entry.key.to_ascii_uppercase().replace('.', "_"), entry.key))
-            .collect();
+        let names: BTreeMap<String, String> =
+            names(known).into_iter().map(|name| (name.to_ascii_uppercase().replace('.', "_"), name)).collect();
         for (variable, value) in variables {
             if let Some(name) = names.get(&variable) {
-                self.set(name, &value, "environment", known)?;
+                let set = self.set(name, &value, "environment", known);
+                set.map_err(|error| error.given_by(&format!("from the environment variable {variable}")))?;
             } else if ["NECTARINE_", "DATAFUSION_"].iter().any(|prefix| variable.starts_with(prefix))
                 && variable != "NECTARINE_CACHE"
                 && !NOT_SETTINGS.iter().any(|other| variable.starts_with(other))
@@ -349,12 +360,14 @@ impl Settings {
     fn set(&mut self, name: &str, value: &str, source: &'static str, known: &ConfigOptions) -> Result<()> {
         let name = qualified(name);
         check_name(&name, known)?;
+        check_runtime(&name)?;
         check_value(&name, value)?;
+        let value = meant(&name, value.to_string());
         // Tried on a copy, so that a bad value is reported with the layer that it came from.
-        let values = BTreeMap::from([(name.clone(), (value.to_string(), source))]);
+        let values = BTreeMap::from([(name.clone(), (value.clone(), source))]);
         let layer = Self { values, notices: vec![] };
         layer.apply(&mut known.clone())?;
-        self.values.insert(name, (value.to_string(), source));
+        self.values.insert(name, (value, source));
         Ok(())
     }
 }
@@ -376,8 +389,8 @@ fn defaults() -> ConfigOptions {
 
 /// Refuses a name that is no setting, with the nearest one.
 pub(crate) fn check_name(name: &str, known: &ConfigOptions) -> Result<()> {
-    let names: Vec<String> = known.entries().into_iter().map(|entry| entry.key).collect();
-    if names.iter().any(|known| known == name) || name.starts_with("datafusion.runtime.") {
+    let names = names(known);
+    if names.iter().any(|known| known == name) {
         return Ok(());
     }
     let error = EngineError::new(ErrorKind::Sql, format!("unknown setting \"{name}\""));
@@ -385,6 +398,24 @@ pub(crate) fn check_name(name: &str, known: &ConfigOptions) -> Result<()> {
         Some(nearest) => error.with_hint(format!("did you mean \"{nearest}\"?")),
         None => error.with_hint("SELECT name FROM system.settings lists all settings"),
     })
+}
+
+/// Refuses to show what is no setting.
+pub(crate) fn check_shown(variable: &[Ident], known: &ConfigOptions) -> Result<()> {
+    let words: Vec<String> = variable.iter().map(|word| word.value.to_ascii_lowercase()).collect();
+    let name = words.join(".");
+    match name.strip_suffix(".verbose").unwrap_or(&name) {
+        // What DataFusion has besides names.
+        "all" | "timezone" | "time.zone" => Ok(()),
+        name => check_name(name, known),
+    }
+}
+
+/// All names that there are. Those of DataFusion's runtime are in no configuration. They come first: of names that are equally near
+/// to what was written the last one is told, which should be one of ours.
+fn names(known: &ConfigOptions) -> Vec<String> {
+    let runtime = RuntimeEnvBuilder::new().entries();
+    runtime.into_iter().chain(known.entries()).map(|entry| entry.key).collect()
 }
 
 fn nearest_name<'n>(name: &str, names: impl Iterator<Item = &'n String>) -> Option<&'n String> {
@@ -406,16 +437,44 @@ pub(crate) fn check_settable(name: &str) -> Result<()> {
     }
 }
 
+/// Refuses what DataFusion would do to its runtime: a session would get one of its own, with memory and spills beside those that
+/// all statements share, and a folder for them anywhere.
+pub(crate) fn check_runtime(name: &str) -> Result<()> {
+    let Some(part) = name.strip_prefix(RUNTIME) else { return Ok(()) };
+    let hint = match part {
+        "memory_limit" => {
+            "nectarine.memory_limit bounds the memory of all statements (start with --set memory_limit=..), \
+             nectarine.query_memory that of one"
+        }
+        "max_temp_directory_size" => "nectarine.spill_limit bounds what spills (start with --set spill_limit=..)",
+        "temp_directory" => "what spills is below the home's tmp folder: choose another home (--home)",
+        _ => "SELECT name FROM system.settings lists what can be set",
+    };
+    Err(EngineError::new(ErrorKind::Unsupported, format!("{name} belongs to the engine and cannot be set"))
+        .with_detail("all sessions share the runtime")
+        .with_hint(hint))
+}
+
 /// Refuses a value that DataFusion would take as any text.
 pub(crate) fn check_value(name: &str, value: &str) -> Result<()> {
     match name {
-        "nectarine.extent_bytes_max" | "nectarine.cache.entry_limit" | "nectarine.cluster_bytes_min" => {
-            parse_size(name, value, u64::MAX).map(|_| ())
-        }
-        "nectarine.query_memory" => match parse_size(name, value, u64::MAX)? {
-            0 => Err(EngineError::new(ErrorKind::Configuration, format!("{name} must be more than nothing"))),
+        // What they are shares of is not known yet, and does not matter.
+        "nectarine.cache.entry_limit"
+        | "nectarine.cluster_bytes_min"
+        | "nectarine.spill_limit"
+        | "nectarine.cache.memory"
+        | "nectarine.cache.budget" => parse_size(name, value, u64::MAX).map(|_| ()),
+        "nectarine.memory_limit"
+        | "nectarine.query_memory"
+        | "nectarine.extent_bytes_max"
+        | "nectarine.job_result_limit" => match parse_size(name, value, u64::MAX)? {
+            0 => Err(nothing(name, value)),
             _ => Ok(()),
         },
+        "nectarine.jobs_max" if value.parse::<u64>().is_ok_and(|n_jobs| n_jobs == 0) => {
+            Err(nothing(name, value).with_hint("nectarine serve --no-jobs leaves jobs to other servers"))
+        }
+        "nectarine.cache.low_water" => parse_share(value).map(|_| ()),
         "nectarine.reuse" => reuse_mode(value).map(|_| ()),
         "datafusion.execution.time_zone" if !value.is_empty() && value.parse::<Tz>().is_err() => {
             Err(EngineError::new(ErrorKind::Configuration, format!("there is no time zone \"{value}\""))
@@ -423,6 +482,7 @@ pub(crate) fn check_value(name: &str, value: &str) -> Result<()> {
         }
         "nectarine.trace_endpoint" if !value.trim().is_empty() => trace::check(value.trim()).map(drop),
         "nectarine.float_sums" => adds_exactly(value).map(|_| ()),
+        PARQUET_COMPRESSION => parquet_compression(value).map(drop).map_err(EngineError::from),
         "nectarine.execution" => execution(value).map(|_| ()),
         SPILL_FILE_BYTES if value.parse::<u64>().is_ok_and(|bytes| bytes > 1) => {
             Err(EngineError::new(ErrorKind::Unsupported, format!("{SPILL_FILE_BYTES} is always 1"))
@@ -432,9 +492,51 @@ pub(crate) fn check_value(name: &str, value: &str) -> Result<()> {
     }
 }
 
-/// What a refused value is told as.
-pub(crate) fn bad_value(name: &str, value: &str, error: &EngineError) -> EngineError {
-    EngineError::new(ErrorKind::Sql, format!("cannot set {name} to \"{value}\"")).with_detail(error.to_string())
+/// The value in DataFusion's words, where a setting takes others as well.
+pub(crate) fn meant(name: &str, value: String) -> String {
+    match name {
+        PARQUET_COMPRESSION => parquet_compression(&value).unwrap_or(value),
+        _ => value,
+    }
+}
+
+fn nothing(name: &str, value: &str) -> EngineError {
+    EngineError::new(ErrorKind::Configuration, format!("{name} must be more than nothing, and not \"{value}\""))
+}
+
+/// What a refused value is told as: why, and what is wanted in its place.
+pub(crate) fn bad_value(
+    kind: ErrorKind,
+    name: &str,
+    value: &str,
+    error: &EngineError,
+    known: &ConfigOptions,
+) -> EngineError {
+    let why = error.detail().map_or_else(|| error.to_string(), |detail| format!("{error}; {detail}"));
+    let told = EngineError::new(kind, format!("cannot set {name} to \"{value}\"")).with_detail(why);
+    match wanted(name, known).or_else(|| error.hint().map(str::to_string)) {
+        Some(wanted) => told.with_hint(wanted),
+        None => told,
+    }
+}
+
+/// What values of a setting look like, by the one that it has.
+fn wanted(name: &str, known: &ConfigOptions) -> Option<String> {
+    let value = known.entries().into_iter().find(|entry| entry.key == name)?.value?;
+    match kind_of(&value) {
+        "boolean" => Some("write true or false".to_string()),
+        "number" => Some(format!("write a whole number such as {value}")),
+        _ => None,
+    }
+}
+
+/// `text`, `number` or `boolean`.
+fn kind_of(value: &str) -> &'static str {
+    match value {
+        "true" | "false" => "boolean",
+        number if number.parse::<u64>().is_ok() => "number",
+        _ => "text",
+    }
 }
 
 fn flatten(prefix: &str, table: &toml::Table, values: &mut Vec<(String, String)>) {
@@ -534,67 +636,4 @@ pub(crate) fn parse_size(name: &str, text: &str, whole: u64) -> Result<u64> {
         _ => return Err(invalid()),
     };
     Ok((number * unit) as u64)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sizes_and_shares() {
-        let size = |text| parse_size("x", text, 1000).map_err(|error| error.to_string());
-        assert_eq!(size("70%"), Ok(700));
-        assert_eq!(size("8GB"), Ok(8 << 30));
-        assert_eq!(size("1.5 kb"), Ok(1536));
-        assert_eq!(size("12"), Ok(12));
-        assert!(size("-1").is_err() && size("0%").is_err() && size("many").is_err() && size("").is_err());
-    }
-
-    #[test]
-    fn layers_and_unknown_names() {
-        let known = defaults();
-        let mut settings = Settings::default();
-        settings
-            .add_file(
-                Path::new("nectarine.toml"),
-                "memory_limit = \"1GB\"\n[datafusion.execution]\nbatch_size = 7\n",
-                &known,
-            )
-            .expect("valid");
-        assert_eq!(settings.source("nectarine.memory_limit"), "nectarine.toml");
-        let variables = [
-            ("NECTARINE_MEMORY_LIMIT".to_string(), "2GB".to_string()),
-            ("NECTARINE_HOME".to_string(), "/x".to_string()),
-            ("NECTARINE_MEMORY_LIMT".to_string(), "2GB".to_string()),
-            ("NECTARINE_TEST_MINUTES".to_string(), "2".to_string()),
-            ("NECTARINE_SERVICE_HOST".to_string(), "10.0.0.1".to_string()),
-            ("DATAFUSION_EXECUTION_BATCH_SIZ".to_string(), "2".to_string()),
-        ];
-        settings.add_environment(variables.into_iter(), &known).expect("valid");
-        assert_eq!(settings.source("nectarine.memory_limit"), "environment");
-        let told: Vec<_> =
-            settings.notices().iter().map(|notice| (notice.message.as_str(), notice.hint.as_deref())).collect();
-        assert_eq!(
-            told,
-            [
-                (
-                    "environment variable NECTARINE_MEMORY_LIMT is not a setting and has no effect",
-                    Some("did you mean NECTARINE_MEMORY_LIMIT?")
-                ),
-                (
-                    "environment variable DATAFUSION_EXECUTION_BATCH_SIZ is not a setting and has no effect",
-                    Some("did you mean DATAFUSION_EXECUTION_BATCH_SIZE?")
-                ),
-            ]
-        );
-        settings.set("memory_limit", "3GB", "flag", &known).expect("valid");
-        let mut options = defaults();
-        settings.apply(&mut options).expect("valid");
-        assert_eq!(options.extensions.get::<NectarineExtension>().expect("present").0.memory_limit, "3GB");
-        assert_eq!(options.execution.batch_size.to_string(), "7");
-
-        let error = settings.set("memory_limt", "3GB", "flag", &known).expect_err("unknown");
-        assert_eq!(error.hint(), Some("did you mean \"nectarine.memory_limit\"?"));
-        assert!(settings.set("nectarine.query_log_keep", "many", "flag", &known).is_err());
-    }
 }

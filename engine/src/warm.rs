@@ -35,9 +35,10 @@ impl Session {
             Statement::DataFusion(statement) => match statement.as_ref() {
                 DFStatement::Statement(statement) => match statement.as_ref() {
                     ast::Statement::Query(_) | ast::Statement::Execute { .. } => true,
-                    ast::Statement::Set(_) | ast::Statement::Prepare { .. } | ast::Statement::Deallocate { .. } => {
-                        false
-                    }
+                    ast::Statement::Set(_)
+                    | ast::Statement::Use(_)
+                    | ast::Statement::Prepare { .. }
+                    | ast::Statement::Deallocate { .. } => false,
                     _ => return Err(refused()),
                 },
                 DFStatement::Reset(_) => false,

@@ -41,8 +41,8 @@ pub use location::Writer;
 pub(crate) use part::relabel;
 pub use recording::{Finished, Recording, RecordingLimits};
 pub use room::{Reserved, Room};
-pub(crate) use store::decode_part;
 pub use store::{DerivedStore, LoadedEntry, StoredObject};
+pub(crate) use store::{decode_part, decode_verified_part};
 pub use walk::{Found, FoundKind, Section};
 
 #[cfg(test)]

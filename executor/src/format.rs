@@ -9,6 +9,7 @@ use std::sync::Arc;
 use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
 use datafusion::catalog::Session;
 use datafusion::common::config::{ConfigFileType, TableOptions};
+use datafusion::common::file_options::parquet_writer::parse_compression_string;
 use datafusion::common::parsers::CompressionTypeVariant;
 use datafusion::common::{DataFusionError, Result, exec_err, plan_err};
 use datafusion::config::ConfigOptions;
@@ -52,7 +53,12 @@ pub fn reader_options(
         if !is_store_option && !is_ours {
             // A tab, as most write it who do not know that SQL has no escapes in plain quotes.
             let value = if word == "delimiter" && value == "\\t" { "\t" } else { value.as_str() };
-            given.insert(format!("format.{word}"), value.to_string());
+            let value = match format == FileFormatKind::Parquet && is_compression(word) {
+                // A wrong one keeps nobody from reading.
+                true => parquet_compression(value).unwrap_or_else(|_| value.to_string()),
+                false => value.to_string(),
+            };
+            given.insert(format!("format.{word}"), value);
         }
     }
     for (key, value) in &given {
@@ -66,6 +72,33 @@ pub fn reader_options(
             table_options.csv.newlines_in_values.or(Some(config.catalog.newlines_in_values));
     }
     Ok(table_options)
+}
+
+/// Whether an option, without `format.` before it, says how a file or a column of Parquet is compressed.
+pub fn is_compression(word: &str) -> bool {
+    word == "compression" || word.starts_with("compression::")
+}
+
+/// How DataFusion writes a compression of Parquet: those that have levels need one.
+pub fn parquet_compression(word: &str) -> Result<String> {
+    let given = word.trim().to_ascii_lowercase();
+    let meant = match given.as_str() {
+        // The level of files that nothing is said of.
+        "zstd" | "zst" => "zstd(3)",
+        // Those of the parquet crate.
+        "gzip" | "gz" => "gzip(6)",
+        "brotli" => "brotli(1)",
+        "" | "none" => "uncompressed",
+        _ => given.as_str(),
+    };
+    // DataFusion takes the last letter off without a look.
+    let is_whole = meant.split_once('(').is_none_or(|(_, level)| level.len() > 1 && level.ends_with(')'));
+    match is_whole && parse_compression_string(meant).is_ok() {
+        true => Ok(meant.to_owned()),
+        false => plan_err!(
+            "unknown compression \"{word}\" for Parquet: one of uncompressed, snappy, gzip, brotli, lz4, lz4_raw, zstd, or with a level such as zstd(3)"
+        ),
+    }
 }
 
 /// How a text file is compressed: by option if it was given, else by the end of its name.

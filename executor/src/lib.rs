@@ -8,7 +8,7 @@
 //!   bundle        thousands of files as one while a plan is made
 //!   rewrite_scans the file scans of a plan, changed where nothing above can tell
 //!   footers       what Parquet files tell of themselves, without the bounds of floats
-//!   padded        what NULLs of outer joins and grouping sets make untrue is forgotten
+//!   padded        what NULLs of outer joins and grouping sets make untrue is forgotten, and keys that a projection misplaces
 //!   null_text     text of CSV files that stands for NULL
 //!   null_counts   how many NULLs a Parquet file tells of, and what it leaves open
 //!   nullable      NOT NULL columns of files under nullable columns of tables
@@ -71,12 +71,12 @@ pub use derived::{
 pub use describe::{FileDescriber, check_csv_header};
 pub use error::{ExecutorError, Result};
 pub use exact_sum::exact_aggregates;
-pub use format::{compression_of, file_format, infer_schema, reader_options};
+pub use format::{compression_of, file_format, infer_schema, is_compression, parquet_compression, reader_options};
 pub use lower::{LowerExtentScans, Lowering, StatementLowering};
 pub use named_source::NameScannedFiles;
 pub use null_text::is_null_text;
 pub use operator::{AddEntryOperator, CacheReadOperator, EntryFault, Work, prepare_cache_reads, work_of};
-pub use padded::ForgetPadded;
+pub use padded::{ForgetKeys, ForgetPadded};
 pub use sink::{Commit, ExtentSink, refuse_nulls, with_nulls};
 pub use stoppable::{Interrupt, Stoppable};
 pub use text_file::is_json_array;

@@ -23,13 +23,14 @@
 //! `PlainRowsExec` stands above the join, and forgets what was known of the padded columns alone.
 
 mod casts;
+mod keys;
 
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
-use datafusion::common::{JoinType, Result, Statistics, internal_err};
+use datafusion::common::{Constraints, JoinType, Result, Statistics, internal_err};
 use datafusion::config::ConfigOptions;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::equivalence::{EquivalenceClass, EquivalenceGroup};
@@ -42,6 +43,8 @@ use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceC
 use datafusion::physical_plan::joins::{HashJoinExec, NestedLoopJoinExec, PiecewiseMergeJoinExec, SortMergeJoinExec};
 use datafusion::physical_plan::statistics::{ChildStats, StatisticsArgs};
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties, PlanProperties};
+
+pub use keys::ForgetKeys;
 
 /// See the module.
 #[derive(Debug)]
@@ -149,6 +152,8 @@ struct PlainRows {
 enum Forgets {
     /// The least and the greatest value of each column.
     Bounds,
+    /// Which columns tell rows apart.
+    Keys,
     /// All but those, and the number of rows.
     All,
     /// Whatever speaks of these columns.
@@ -158,7 +163,7 @@ enum Forgets {
 impl Forgets {
     fn speaks_of(&self, expr: &Arc<dyn PhysicalExpr>) -> bool {
         match self {
-            Self::Bounds => false,
+            Self::Bounds | Self::Keys => false,
             Self::All => true,
             Self::Columns(columns) => collect_columns(expr).iter().any(|column| columns.contains(&column.index())),
         }
@@ -170,6 +175,7 @@ impl Forgets {
         let mut rest = EquivalenceProperties::new(input.schema());
         match self {
             Self::Bounds => return Ok(known.clone()),
+            Self::Keys => return Ok(known.clone().with_constraints(Constraints::default())),
             Self::All => return Ok(rest),
             Self::Columns(_) => {}
         }

@@ -203,10 +203,7 @@ fn partitioned_file(extent: &Arc<Extent>, path: Path, reading: &Reading) -> Resu
 /// DataFusion's cache of Parquet footers believes a path as long as size and time are unchanged. An overwrite can keep
 /// both; it cannot keep the fingerprint, so that is what the cache gets to see as the time.
 fn time_from_fingerprint(extent: &Extent) -> DateTime<Utc> {
-    let mut bytes = [0; 8];
-    bytes.copy_from_slice(&extent.fingerprint.as_bytes()[..8]);
-    // 2^62 ns is the year 2116: always a valid time.
-    DateTime::from_timestamp_nanos(i64::from_le_bytes(bytes) & ((1 << 62) - 1))
+    extent.fingerprint.as_time()
 }
 
 fn scan_one_source(

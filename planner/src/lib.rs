@@ -6,7 +6,9 @@
 //!   prune      which extents a filter can not touch
 //!   ambiguous  filters stay where names do not tell columns apart
 //!   windows_whole  what a window function reads is not cut for a LIMIT above it
+//!   whole_merges   partitions that a limit cuts are merged by their whole order
 //!   known_aggregates  counts and bounds that are known without reading
+//!   honest_keys  what is said to tell rows apart, and does not
 //!   bounded    plans that would not fit into memory
 //!   distinct_on  each key of an order once
 //!   decimals   numbers beside DECIMAL columns mean what is written
@@ -29,6 +31,7 @@ mod decimals;
 mod distinct_on;
 mod error;
 pub mod function;
+mod honest_keys;
 mod known_aggregates;
 mod look;
 pub mod node;
@@ -39,6 +42,7 @@ mod prune;
 pub mod reuse;
 mod segment;
 pub mod sql;
+mod whole_merges;
 mod windows_whole;
 
 pub use ambiguous::UnambiguousFilters;
@@ -46,9 +50,11 @@ pub use bounded::BoundedPlans;
 pub use decimals::ExactDecimals;
 pub use distinct_on::DistinctOnKeys;
 pub use error::{PlannerError, Result};
+pub use honest_keys::HonestKeys;
 pub use known_aggregates::KnownAggregates;
 pub use look::any_node;
 pub use not_in::PlainAntiJoins;
-pub use nullable_values::NullableValues;
+pub use nullable_values::{NullableValues, nullable_values};
 pub use provider::{StreamTable, Streams, reading_of};
+pub use whole_merges::WholeMerges;
 pub use windows_whole::WholeWindows;

@@ -22,21 +22,32 @@ impl AnalyzerRule for NullableValues {
     }
 
     fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
-        match plan {
-            LogicalPlan::Dml(mut dml) if matches!(dml.op, WriteOp::Insert(_)) => {
-                dml.input = Arc::new(nullable(Arc::unwrap_or_clone(dml.input))?);
-                Ok(LogicalPlan::Dml(dml))
-            }
-            other => Ok(other),
-        }
+        of_inserts(plan)
     }
 }
 
+fn of_inserts(plan: LogicalPlan) -> Result<LogicalPlan> {
+    match plan {
+        LogicalPlan::Dml(mut dml) if matches!(dml.op, WriteOp::Insert(_)) => {
+            dml.input = Arc::new(nullable_values(Arc::unwrap_or_clone(dml.input))?);
+            Ok(LogicalPlan::Dml(dml))
+        }
+        // An INSERT that is explained as it runs. What is only explained gets here without its EXPLAIN.
+        LogicalPlan::Analyze(mut analyze) => {
+            analyze.input = Arc::new(of_inserts(Arc::unwrap_or_clone(analyze.input))?);
+            Ok(LogicalPlan::Analyze(analyze))
+        }
+        other => Ok(other),
+    }
+}
+
+/// The same for the rows of a `CREATE TABLE t (columns) AS VALUES`.
+///
 /// DataFusion puts nothing but projections around rows that are the whole source; others have types of their own (`sql::inner_values`).
-fn nullable(plan: LogicalPlan) -> Result<LogicalPlan> {
+pub fn nullable_values(plan: LogicalPlan) -> Result<LogicalPlan> {
     match plan {
         LogicalPlan::Projection(projection) => {
-            let input = nullable(Arc::unwrap_or_clone(projection.input))?;
+            let input = nullable_values(Arc::unwrap_or_clone(projection.input))?;
             Projection::try_new(projection.expr, Arc::new(input)).map(LogicalPlan::Projection)
         }
         LogicalPlan::Values(Values { schema, values }) => {

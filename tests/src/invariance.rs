@@ -10,8 +10,10 @@
 //!   harness    runs a statement in all modes over one cache that is never reset
 //!   changes    how tables change between statements
 //!   tables     the tables that generated statements read, here and in stock DataFusion, and how they grow
+//!   views      what stands on them: views on views, materialized views, derived tables
 //!   sketch     a statement with marked literals, aliases and conjuncts, so that near-copies of it can be made
 //!   generator  typed random queries
+//!   verified   what VERIFY says about the entries that are left in the end
 //! ```
 //!
 //! What is right is decided by runs without the cache. A statement whose runs without the cache differ among themselves
@@ -28,13 +30,17 @@ mod sketch;
 mod stock;
 mod tables;
 mod ties;
+mod verified;
+mod views;
 
 pub use answer::{Rows, order_of};
 pub use generator::{Generator, Growing};
 pub use harness::Harness;
 pub use mode::Mode;
 pub use random::Random;
+pub use stock::stock_context;
 pub use tables::Tables;
+pub use verified::{Verified, verify_all};
 
 /// The seed of this run: `NECTARINE_SEED`, or another one each time.
 pub fn seed() -> u64 {

@@ -12,3 +12,4 @@ pub mod program;
 pub mod s3_server;
 pub mod small_disk;
 pub mod watchdog;
+pub mod web_host;

@@ -3,11 +3,11 @@
 use nectarine_engine::{Receipt, Reused};
 use nectarine_tests::db::{Db, rows_text};
 
-/// As many groups by `s` as rows; a hundred by `k`.
+/// As many groups by `s` as rows; a hundred by `k`. Where `id` could be NULL, the largest would come first and nothing be cut.
 async fn table() -> Db {
     let db = Db::new().await;
-    db.ok("CREATE TABLE t AS SELECT value AS id, value % 100 AS k, cast(value AS varchar) AS s \
-           FROM generate_series(1, 200000)")
+    db.ok("CREATE TABLE t (id BIGINT NOT NULL, k BIGINT, s VARCHAR) AS \
+           SELECT value AS id, value % 100 AS k, cast(value AS varchar) AS s FROM generate_series(1, 200000)")
         .await;
     db
 }

@@ -267,7 +267,7 @@ async fn statements() {
         SHOW CREATE DERIVED TABLE dd;
         -> nectarine|public|dd|CREATE DERIVED TABLE dd AS SELECT a + 1 AS x FROM t
         DESCRIBE e;
-        -> x|Int64|NO
+        -> x|Int64|YES
         SELECT table_name, table_type, extents, error FROM system.tables ORDER BY 1;
         -> copied|managed|1|NULL
         -> dd|derived|2|NULL

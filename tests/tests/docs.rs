@@ -15,9 +15,11 @@ fn reference() -> String {
         "# Settings\n\n\
          Made from the code by `NECTARINE_APPROVE=1 tests/run settings_reference`; do not edit.\n\n\
          A later layer wins: defaults, `nectarine.toml` in the home, environment variables (`NECTARINE_MEMORY_LIMIT`), flags \
-         (`--set memory_limit=8GB`), `SET nectarine.memory_limit = '8GB'`. DataFusion's own settings (`datafusion.execution.batch_size`, ..) \
-         take the same way; `SELECT * FROM system.settings` lists all of them with their values and where they came from. A name that is \
-         no setting is refused, with the nearest one; in the environment, which others use too, it is told as a notice.\n\n\
+         (`--set memory_limit=8GB`), `SET nectarine.query_memory = '2GB'`. DataFusion's own settings (`datafusion.execution.batch_size`, ..) \
+         take the same way, but for those of its runtime (`datafusion.runtime.memory_limit`, ..), which are refused: what all sessions \
+         share is bounded by `nectarine.memory_limit` and `nectarine.spill_limit`. `SELECT * FROM system.settings` lists all settings with \
+         their values and where they came from. A name that is no setting is refused, with the nearest one; in the environment, which \
+         others use too, it is told as a notice.\n\n\
          <!-- file: home/nectarine.toml -->\n```toml\n# nectarine.toml\nmemory_limit = \"8GB\"\n\n[datafusion.execution]\ntarget_partitions = 8\n```\n\n\
          ```sql\nSHOW nectarine.memory_limit;\nSELECT * FROM system.settings;\n```\n",
     );

@@ -224,3 +224,128 @@ async fn numbers_of_distinct_values() {
     )
     .await;
 }
+
+/// What told rows apart below a join, or before lists were taken apart, does not above.
+#[tokio::test]
+async fn keys_that_hold_no_longer() {
+    let db = Db::new().await;
+    db.ok("CREATE TABLE t AS SELECT value % 3 AS a FROM generate_series(1, 9)").await;
+    db.ok("CREATE TABLE u AS SELECT value % 3 AS a, value % 5 AS b FROM generate_series(1, 30)").await;
+    let grouped = "SELECT l.p, m.b, count(*) AS n FROM (SELECT a AS p, max(a) AS top FROM t GROUP BY a) l
+        JOIN u m ON l.p = m.a GROUP BY l.p, m.b";
+    let distinct = "SELECT DISTINCT l.p, m.b, 6 AS n FROM (SELECT DISTINCT a AS p FROM t) l JOIN u m ON l.p = m.a";
+    let taken_apart = "SELECT DISTINCT p, b, 6 AS n FROM
+        (SELECT p, unnest(bs) AS b FROM (SELECT a AS p, array_agg(b) AS bs FROM u GROUP BY a))";
+    for (number, d) in [grouped, distinct, taken_apart].into_iter().enumerate() {
+        db.ok(&format!("CREATE OR REPLACE VIEW d{number} AS {d}")).await;
+        let n = if number == 0 { 10 } else { 30 };
+        for from in [format!("d{number}"), format!("({d}) d")] {
+            for (ask, expected) in [
+                ("SELECT count(*) FROM (SELECT DISTINCT p, b FROM {})", "15".to_owned()),
+                ("SELECT count(*) FROM (SELECT p, b FROM {} GROUP BY p, b)", "15".to_owned()),
+                ("SELECT p, b FROM {} ORDER BY p DESC, b DESC LIMIT 3", "2|4\n2|3\n2|2".to_owned()),
+                ("SELECT p, b FROM {} ORDER BY p, b LIMIT 6", "0|0\n0|1\n0|2\n0|3\n0|4\n1|0".to_owned()),
+                ("SELECT p, count(*), sum(n) FROM {} GROUP BY p ORDER BY p", format!("0|5|{n}\n1|5|{n}\n2|5|{n}")),
+                (
+                    "SELECT DISTINCT r FROM (SELECT count(*) OVER (ORDER BY p) AS r FROM {}) ORDER BY r",
+                    "5\n10\n15".to_owned(),
+                ),
+                ("SELECT count(*) FROM t WHERE a IN (SELECT p FROM {} WHERE b = 4)", "9".to_owned()),
+            ] {
+                let sql = ask.replace("{}", &from);
+                for mode in MODES {
+                    db.ok(&format!("SET nectarine.reuse = '{mode}'")).await;
+                    assert_eq!(db.ok(&sql).await, expected, "{mode}: {sql}");
+                }
+                let cte = format!("WITH d AS ({d}) {}", ask.replace("{}", "d"));
+                assert_eq!(db.ok(&cte).await, expected, "{cte}");
+            }
+        }
+    }
+}
+
+/// What is computed is not the column of a subquery that is called as it is written.
+#[tokio::test]
+async fn keys_by_their_names() {
+    let db = Db::new().await;
+    db.ok("CREATE TABLE k (a BIGINT, s BIGINT)").await;
+    db.ok("INSERT INTO k VALUES (1, 5), (2, 7), (3, 9)").await;
+    let made = "(SELECT k.a + 1, max(s) AS s2 FROM k GROUP BY k.a + 1)";
+    let named = r#"(SELECT a AS "x + y", max(s) * 0 AS x, min(s) * 0 AS y FROM k GROUP BY a)"#;
+    for mode in MODES {
+        db.ok(&format!("SET nectarine.reuse = '{mode}'")).await;
+        let sql = format!("SELECT k.a + 1 AS z, s2 FROM {made} CROSS JOIN k ORDER BY z, s2 DESC LIMIT 2");
+        assert_eq!(db.ok(&sql).await, "2|9\n2|7", "{mode}: {sql}");
+        let sql = format!("SELECT DISTINCT x + y AS z FROM {named}");
+        assert_eq!(db.ok(&sql).await, "0", "{mode}: {sql}");
+    }
+}
+
+/// What tells groups apart does not where another column takes its place: `c, g` is not sorted by `c` alone.
+#[tokio::test(flavor = "multi_thread")]
+async fn orders_above_windows_over_groups() {
+    let db = Db::new().await;
+    db.ok("CREATE TABLE t (a BIGINT, x BIGINT)").await;
+    db.ok("INSERT INTO t VALUES (3, 1), (1, 1), (0, 4), (5, NULL), (4, 4), (2, 5), (2, 1)").await;
+    let counted = "(SELECT a AS g, count(x) AS c FROM t GROUP BY a) q";
+    let computed = "(SELECT a AS g, coalesce(count(x), 0) AS c FROM t GROUP BY a) q";
+    let again = "(SELECT c, g FROM (SELECT a AS g, count(x) AS c FROM t GROUP BY a) GROUP BY c, g) q";
+    let windows = [
+        "count(*) OVER (ORDER BY c)",
+        "sum(c) OVER (ORDER BY c ROWS BETWEEN 1 PRECEDING AND CURRENT ROW)",
+        "rank() OVER (ORDER BY c)",
+        "row_number() OVER (ORDER BY c)",
+        "lag(c) OVER (ORDER BY c DESC)",
+        "count(*) OVER (PARTITION BY c)",
+    ];
+    for partitions in [1, 4] {
+        db.ok(&format!("SET datafusion.execution.target_partitions = {partitions}")).await;
+        for mode in MODES {
+            db.ok(&format!("SET nectarine.reuse = '{mode}'")).await;
+            let told = format!("{mode}, {partitions} partitions");
+            let asked = [counted, computed, again].map(|from| windows.map(|window| (from, window)));
+            for (from, window) in asked.into_iter().flatten() {
+                let windowed = format!("SELECT c, g, {window} AS z FROM {from}");
+                for (order, expected) in [
+                    ("c, g", ["0|5", "1|0", "1|1", "1|3", "1|4", "2|2"]),
+                    ("c, g DESC", ["0|5", "1|4", "1|3", "1|1", "1|0", "2|2"]),
+                    ("c DESC, g", ["2|2", "1|0", "1|1", "1|3", "1|4", "0|5"]),
+                ] {
+                    let sql = format!("SELECT c, g FROM ({windowed}) WHERE z IS DISTINCT FROM -1 ORDER BY {order}");
+                    assert_eq!(db.ok(&sql).await, expected.join("\n"), "{told}: {sql}");
+                    let sql = format!("{sql} LIMIT 3");
+                    assert_eq!(db.ok(&sql).await, expected[..3].join("\n"), "{told}: {sql}");
+                }
+            }
+            let sql = format!("SELECT c, g, count(*) OVER (ORDER BY c) AS n FROM {counted} ORDER BY c, g");
+            assert_eq!(db.ok(&sql).await, "0|5|1\n1|0|5\n1|1|5\n1|3|5\n1|4|5\n2|2|6", "{told}: {sql}");
+            let ranked = format!("SELECT c, g, rank() OVER (ORDER BY c DESC) AS n FROM {counted}");
+            let sql = format!("{ranked} ORDER BY c DESC, g LIMIT 4");
+            assert_eq!(db.ok(&sql).await, "2|2|1\n1|0|2\n1|1|2\n1|3|2", "{told}: {sql}");
+        }
+    }
+}
+
+/// An order that goes further than that of a limit below it.
+#[tokio::test(flavor = "multi_thread")]
+async fn orders_above_limits() {
+    let db = Db::new().await;
+    db.ok("CREATE TABLE t (a BIGINT, x BIGINT)").await;
+    db.ok("INSERT INTO t VALUES (3, 1), (1, 1), (0, 4), (5, NULL), (4, 4), (2, 5), (2, 1)").await;
+    let counted = "(SELECT a AS g, count(x) AS c FROM t GROUP BY a) q";
+    let rows = "(SELECT a AS g, a % 3 AS c FROM t WHERE a < 5 UNION ALL SELECT x, x % 3 FROM t WHERE a = 4) q";
+    for partitions in [1, 2, 4, 7] {
+        db.ok(&format!("SET datafusion.execution.target_partitions = {partitions}")).await;
+        for mode in MODES {
+            db.ok(&format!("SET nectarine.reuse = '{mode}'")).await;
+            let told = format!("{mode}, {partitions} partitions");
+            let limited = |from: &str, by: &str| format!("(SELECT c, g FROM {from} ORDER BY {by} LIMIT 10)");
+            let sql = format!("SELECT c, g FROM {} ORDER BY c, g", limited(counted, "c"));
+            assert_eq!(db.ok(&sql).await, "0|5\n1|0\n1|1\n1|3\n1|4\n2|2", "{told}: {sql}");
+            let sql = format!("SELECT c, g FROM {} ORDER BY c DESC, g DESC", limited(counted, "c DESC"));
+            assert_eq!(db.ok(&sql).await, "2|2\n1|4\n1|3\n1|1\n1|0\n0|5", "{told}: {sql}");
+            let sql = format!("SELECT c, g FROM {} ORDER BY c, g LIMIT 4", limited(rows, "c"));
+            assert_eq!(db.ok(&sql).await, "0|0\n0|3\n1|1\n1|4", "{told}: {sql}");
+        }
+    }
+}

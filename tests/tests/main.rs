@@ -14,6 +14,7 @@ mod faults;
 mod flight;
 mod floats;
 mod honest_plans;
+mod http;
 mod invariance;
 mod jobs;
 mod materialized_views;

@@ -168,8 +168,8 @@ async fn statements() {
         -> x|Int64
         -> a|Int64
         DESCRIBE v;
-        -> x|Int64|NO
-        -> a|Int64|NO
+        -> x|Int64|YES
+        -> a|Int64|YES
         SHOW CREATE MATERIALIZED VIEW v;
         -> nectarine|public|v|CREATE OR REPLACE MATERIALIZED VIEW v (x) AS SELECT a + 1, a FROM t WITH NO DATA
         DROP VIEW v;

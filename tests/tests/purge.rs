@@ -127,6 +127,42 @@ async fn results_of_results_go_too() {
     assert_eq!(db.ask(QUERY).await.1.reused, Reused::Exact);
 }
 
+/// What uses the value of a scalar subquery was made of what the subquery reads, also below the node that computes it.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_uses_a_scalar_subquery() {
+    let alone = "SELECT k, count(*) AS c FROM t GROUP BY k ORDER BY k";
+    for sql in [
+        "SELECT k, count(*) AS c FROM t WHERE a > (SELECT max(v) FROM x) GROUP BY k ORDER BY k",
+        "SELECT k, sum(a + (SELECT max(v) FROM x)) AS s FROM t GROUP BY k ORDER BY k",
+    ] {
+        let db = Db::new().await;
+        db.ok("CREATE TABLE t AS SELECT value AS a, value % 50 AS k FROM generate_series(1, 30000)").await;
+        db.ok("CREATE TABLE x AS SELECT value AS v FROM generate_series(1, 100)").await;
+        db.ok(alone).await;
+        let before = n_entries(&db).await;
+        assert!(before >= 2, "groups and their states");
+        let rows = db.ok(sql).await;
+        assert_eq!(db.ask(sql).await.1.reused, Reused::Exact, "{sql}");
+        let made = n_entries(&db).await - before;
+        assert!(made >= 3, "{sql}: the answer, groups and their states");
+        assert_eq!(n_made_of(&db, "public.x").await, made, "{sql}: all of them know it");
+        let ((entries, _), left) = outcome(&db.ok("PURGE DERIVED FROM x").await);
+        assert_eq!((entries, left), (made, (0, 0)), "{sql}");
+        assert_eq!(n_entries(&db).await, before, "{sql}");
+        let told = db.ok(&format!("EXPLAIN REUSE {sql}")).await;
+        assert!(!told.contains("hit"), "{told}");
+        assert_eq!(db.ask(alone).await.1.reused, Reused::Exact, "{sql}");
+        assert_eq!(db.ask(sql).await.1.reused, Reused::None, "{sql}");
+        assert_eq!(db.ok(sql).await, rows, "{sql}");
+        // Also what is kept of new extents only, and of old and new ones together.
+        db.ok("INSERT INTO t VALUES (30001, 7)").await;
+        db.ok(sql).await;
+        assert!(n_made_of(&db, "public.x").await > made, "{sql}");
+        db.ok("PURGE DERIVED FROM x").await;
+        assert_eq!((n_made_of(&db, "public.x").await, n_entries(&db).await), (0, before), "{sql}");
+    }
+}
+
 /// What a statement that began before read is not published after; what one that began after reads is.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_in_flight_does_not_come_back() {

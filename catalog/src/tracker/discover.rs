@@ -29,6 +29,8 @@ pub(super) struct Discovery<'a> {
     pub(super) reader: &'a dyn ExtentReader,
     /// Before the listing began.
     pub(super) now_ns: i64,
+    /// After it ended.
+    pub(super) listed_ns: i64,
 }
 
 impl Discovery<'_> {
@@ -51,6 +53,7 @@ impl Discovery<'_> {
                 by_content: false,
                 tail: false,
                 waits: false,
+                since_ns: None,
                 extents: Vec::new(),
             };
             return Ok(Arc::new(empty));
@@ -94,6 +97,7 @@ impl Discovery<'_> {
             by_content: true,
             tail: look.ranges.last().is_some_and(|range| range.tail),
             waits: look.unfinished == Unfinished::Waits,
+            since_ns: None,
             identity: look.identity,
             extents,
         })
@@ -157,7 +161,9 @@ impl Discovery<'_> {
         file: &ListedFile,
         known: Option<&KnownEntry>,
     ) -> Result<KnownEntry> {
-        let racy = file.identity.is_racy(self.now_ns);
+        let since_ns = self.since(&file.identity, known);
+        let has_rested = since_ns.is_some_and(|since_ns| file.identity.has_rested(since_ns, self.now_ns));
+        let racy = file.identity.is_racy(self.now_ns) && !has_rested;
         // A file that was read by content before may have been touched only; reading it tells.
         let by_content = racy || self.source.content_fingerprint || known.is_some_and(|known| known.by_content);
         let fingerprint = if by_content {
@@ -178,8 +184,16 @@ impl Discovery<'_> {
             by_content,
             tail: false,
             waits: false,
+            since_ns: since_ns.filter(|_| racy),
             extents: vec![Arc::new(extent)],
         })
+    }
+
+    /// Since when a file of a web host looks as it does, as far as we know.
+    fn since(&self, identity: &FileIdentity, known: Option<&KnownEntry>) -> Option<i64> {
+        let known = known.filter(|known| known.identity.is_unchanged(identity)).and_then(|known| known.since_ns);
+        // The host may have answered long after it was asked.
+        identity.is_on_web().then(|| known.unwrap_or(self.listed_ns))
     }
 
     async fn content(&self, path: Option<&Path>, file: &ListedFile) -> Result<[u8; 32]> {

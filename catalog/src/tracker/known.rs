@@ -21,6 +21,8 @@ pub(super) struct KnownEntry {
     pub(super) tail: bool,
     /// Behind the last extent is a record that was not whole then: once it has rested for long, it is an error.
     pub(super) waits: bool,
+    /// Since when a racy file of a web host looks as it does, by our clock.
+    pub(super) since_ns: Option<i64>,
     /// None for an empty file, several for a text file that grew.
     pub(super) extents: Vec<Arc<Extent>>,
 }
@@ -215,8 +217,11 @@ impl Parts {
         let Self { seen, racy, extents, .. } = self;
         match seen {
             // Several processes may have cut a growing file at different places, and each forgets only records of its own.
-            Some(Seen { identity, by_content, tail, .. }) if follow_each_other(&extents, identity.size, racy) => {
-                Ok(KnownEntry { identity, racy, by_content, tail, waits: false, extents })
+            Some(Seen { identity, by_content, tail, since_ns, .. })
+                if follow_each_other(&extents, identity.size, racy)
+                    && (by_content || are_named(&identity, &extents)) =>
+            {
+                Ok(KnownEntry { identity, racy, by_content, tail, waits: false, since_ns, extents })
             }
             _ => Err(extents.iter().map(|extent| gone_file(extent)).collect()),
         }
@@ -240,6 +245,12 @@ fn follow_each_other(extents: &[Arc<Extent>], size: u64, racy: bool) -> bool {
     at == size || racy
 }
 
+/// Whether extents of a web host have the names that their identity gives them: earlier versions named them by an etag alone.
+fn are_named(identity: &FileIdentity, extents: &[Arc<Extent>]) -> bool {
+    let is_named = |extent: &Arc<Extent>| identity.fingerprint(&extent.partition_values) == extent.fingerprint;
+    !identity.is_on_web() || extents.iter().all(is_named)
+}
+
 fn records(entry: &KnownEntry, first: u32) -> impl Iterator<Item = KnownFile> {
     let last = entry.extents.len().saturating_sub(1);
     entry.extents.iter().enumerate().map(move |(at, extent)| KnownFile {
@@ -249,6 +260,7 @@ fn records(entry: &KnownEntry, first: u32) -> impl Iterator<Item = KnownFile> {
             by_content: entry.by_content,
             tail: entry.tail && at == last,
             lines: extent.lines,
+            since_ns: entry.since_ns,
         }
         .encode(),
         // Whoever comes to know the file by this looks at its end again.

@@ -1,5 +1,7 @@
 //! What the tracker says of real files, under an adversary who knows how files are recognised.
 
+mod web;
+
 use std::fs;
 use std::fs::FileTimes;
 use std::path::PathBuf;

@@ -109,19 +109,30 @@ impl Shell {
     /// Why there is nothing to describe.
     fn missing(&mut self, name: &str) -> Failure {
         let failure = Failure::new(format!("there is no table or view '{name}'"));
-        let names = self.fetch(
-            "SELECT DISTINCT table_name, table_schema || '.' || table_name FROM information_schema.tables ORDER BY 1, 2",
-        );
-        let names = names.and_then(|found| texts(&found)).unwrap_or_default();
-        let names: Vec<&str> = names.iter().flatten().map(String::as_str).collect();
+        let tables =
+            self.fetch("SELECT DISTINCT table_name, table_schema FROM information_schema.tables ORDER BY 1, 2");
+        let tables = tables.and_then(|found| texts(&found)).unwrap_or_default();
+        if let Some(meant) = Name::parse(name).but_for_case(&tables) {
+            let why = if meant.contains('"') { " names with capital letters need double quotes" } else { "" };
+            return failure.with_hint(format!("did you mean '{meant}'?{why}"));
+        }
+        // Each by itself and with its schema, and as it has to be typed.
+        let mut known = Vec::new();
+        for row in &tables {
+            let [table, schema] = row.as_slice() else { continue };
+            known.push((table.clone(), typed(table)));
+            known.push((format!("{schema}.{table}"), format!("{}.{}", typed(schema), typed(table))));
+        }
+        let names = || known.iter().map(|(name, _)| name.as_str());
         let wanted = name.to_lowercase();
         // Right but for the schema: then all that is wrong is where it was looked for.
         let elsewhere = || {
             let (_, table) = wanted.rsplit_once('.')?;
-            names.iter().copied().find(|name| name.rsplit_once('.').is_some_and(|(_, known)| known == table))
+            names().find(|name| name.rsplit_once('.').is_some_and(|(_, known)| known == table))
         };
-        match nearest(&wanted, names.iter().copied()).or_else(elsewhere) {
-            Some(near) => failure.with_hint(format!("did you mean '{near}'?")),
+        let near = nearest(&wanted, names()).or_else(elsewhere);
+        match near.and_then(|near| known.iter().find(|(name, _)| name == near)) {
+            Some((_, meant)) => failure.with_hint(format!("did you mean '{meant}'?")),
             None => failure.with_hint("\\d lists all of them"),
         }
     }
@@ -303,14 +314,35 @@ impl Name {
     fn condition(&self, schema_column: &str, name_column: &str) -> String {
         let name = self.name_condition(name_column);
         match &self.schema {
+            // As in psql: nothing behind the dot is all of the schema.
+            Some(schema) if self.name.is_empty() => like(schema_column, schema),
             Some(schema) => format!("{} AND {name}", like(schema_column, schema)),
             None => name,
         }
     }
 
+    /// The table that it would be if capital letters were small, as that has to be typed. `tables` are names and schemas.
+    fn but_for_case(&self, tables: &[Vec<String>]) -> Option<String> {
+        let is_same = |given: &str, known: &str| given.to_lowercase() == known.to_lowercase();
+        tables.iter().find_map(|row| {
+            let [table, schema] = row.as_slice() else { return None };
+            match &self.schema {
+                _ if !is_same(&self.name, table) => None,
+                None => Some(typed(table)),
+                Some(given) => is_same(given, schema).then(|| format!("{}.{}", typed(schema), typed(table))),
+            }
+        })
+    }
+
     fn name_condition(&self, column: &str) -> String {
         like(column, &self.name)
     }
+}
+
+/// A part of a name as it has to be typed.
+fn typed(part: &str) -> String {
+    let is_plain = part.chars().all(|letter| !letter.is_uppercase() && (letter.is_alphanumeric() || letter == '_'));
+    if is_plain { part.to_owned() } else { quoted(part, '"') }
 }
 
 /// `*` and `?` are wildcards, everything else stands for itself.
@@ -342,7 +374,27 @@ mod tests {
         check("demo.cl*", "s = 'demo' AND n LIKE 'cl%'");
         check("a_b?'", "n LIKE 'a\\_b_'''");
         check("c.s.t", "s = 's' AND n = 't'");
+        check("public.", "s = 'public'");
+        check("Pub*.", "s LIKE 'pub%'");
+        check("\"My.S\".", "s = 'My.S'");
         check("", "n = ''");
+    }
+
+    #[test]
+    fn names_that_lack_their_quotes() {
+        let tables = [["Caps", "public"], ["Two Words", "Lab"], ["own", "public"]];
+        let tables = tables.map(|row| row.map(str::to_owned).to_vec());
+        for (name, meant) in [
+            ("Caps", Some("\"Caps\"")),
+            ("caps", Some("\"Caps\"")),
+            ("public.CAPS", Some("public.\"Caps\"")),
+            ("\"OWN\"", Some("own")),
+            ("lab.\"two words\"", Some("\"Lab\".\"Two Words\"")),
+            ("lab.caps", None),
+            ("cap", None),
+        ] {
+            assert_eq!(Name::parse(name).but_for_case(&tables).as_deref(), meant, "{name}");
+        }
     }
 
     #[test]

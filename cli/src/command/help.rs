@@ -121,8 +121,13 @@ pub(crate) const STATEMENTS: &[(&str, &str)] = &[
     ("DEALLOCATE", "DEALLOCATE name | ALL"),
     ("SET", "SET setting = value    (SELECT * FROM system.settings shows all)"),
     ("RESET", "RESET setting"),
-    ("SHOW", "SHOW TABLES | COLUMNS FROM table | FUNCTIONS | ALL | setting\nSHOW CREATE TABLE table | VIEW view"),
-    ("USE", "USE schema"),
+    (
+        "SHOW",
+        "SHOW TABLES | VIEWS | MATERIALIZED VIEWS [FROM schema] [LIKE 'x%']\n\
+         SHOW SCHEMAS | COLUMNS FROM table | FUNCTIONS | ALL | setting\n\
+         SHOW CREATE TABLE table | VIEW view",
+    ),
+    ("USE", "USE schema\nWhere names without a schema are looked for. RESET search_path goes back."),
 ];
 
 /// All backslash commands.

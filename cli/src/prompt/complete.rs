@@ -254,7 +254,7 @@ fn settings(prefix: &str, preceding: &[String], names: &Names) -> Option<Vec<Pai
     // Only what follows the last dot is replaced.
     let begun = begun.concat();
     let settings = names.settings.iter().filter_map(|setting| setting.strip_prefix(&begun).map(str::to_owned));
-    let lists = ["ALL", "TABLES", "COLUMNS FROM", "FUNCTIONS", "CREATE TABLE"]
+    let lists = ["ALL", "TABLES", "VIEWS", "SCHEMAS", "COLUMNS FROM", "FUNCTIONS", "CREATE TABLE"]
         .iter()
         .filter(|_| first == "SHOW" && begun.is_empty());
     Some(pairs(prefix, settings.chain(lists.map(|list| (*list).to_owned()))))

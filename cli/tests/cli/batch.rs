@@ -235,6 +235,19 @@ fn tables_are_listed_and_described() {
         let stderr = home.run(&["-c", &format!("\\d {name}")]).error();
         assert!(stderr.contains(&format!("hint: did you mean '{near}'?")), "{stderr}");
     }
+    // Who leaves out the quotes means another name.
+    home.run(&["-c", "create table \"Caps\" (n int)"]).rows();
+    for (name, near) in [("Caps", "\"Caps\""), ("public.caps", "public.\"Caps\"")] {
+        let stderr = home.run(&["-c", &format!("\\d {name}")]).error();
+        let hint = format!("hint: did you mean '{near}'? names with capital letters need double quotes");
+        assert!(stderr.contains(&hint), "{stderr}");
+        assert!(home.run(&["-c", &format!("\\d {near}")]).rows().contains("public.Caps"));
+    }
+    // Nothing behind the dot is all of the schema.
+    let of_schema = home.run(&["-c", "\\dt lab."]).rows();
+    assert!(of_schema.contains("│ trials ") && !of_schema.contains("│ own "), "{of_schema}");
+    let of_schema = home.run(&["-c", "\\d public."]).rows();
+    assert!(of_schema.contains("public.own") && !of_schema.contains("lab.trials"), "{of_schema}");
 }
 
 #[test]

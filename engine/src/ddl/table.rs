@@ -11,6 +11,8 @@ use datafusion::sql::unparser::expr_to_sql;
 use datafusion_datasource::sink::DataSinkExec;
 use nectarine_catalog::{CatalogError, ColumnDefault, FileFormatKind, TableDef, TableId, TableKind, TableName};
 use nectarine_executor::ExtentSink;
+use nectarine_planner::nullable_values;
+use nectarine_planner::sql::{self, ParseOptions};
 use parking_lot::Mutex;
 
 use super::check_schema;
@@ -33,18 +35,21 @@ pub(crate) async fn create_table(run: &StatementRun<'_>, create: CreateMemoryTab
         return Ok(answer);
     }
     run.check_plan(&create.input)?;
+    let not_null = not_null_columns(run)?;
+    let input = nullable_values(Arc::unwrap_or_clone(create.input))?;
     let reuse = || StatementReuse::new(&run.catalog.shared.reuse, run.state, run.catalog);
-    let planned = Box::pin(reuse()?.read_only().plan(&create.input, false)).await?;
+    let planned = Box::pin(reuse()?.read_only().plan(&input, false)).await?;
     let reads_entries = planned.findings.is_some_and(|findings| !findings.hits.is_empty());
     let physical = planned.plan;
     // Names come from the logical plan, because physical ones may be simplified away; types are those of the rows.
-    let logical = create.input.schema().inner();
+    let logical = input.schema().inner();
     let rows = physical.schema();
-    let fields = logical.fields().iter().zip(rows.fields());
+    let fields = logical.fields().iter().zip(rows.fields()).enumerate();
     let fields: Vec<Field> = fields
-        .map(|(logical, row)| {
+        .map(|(position, (logical, row))| {
             let field = logical.as_ref().clone().with_data_type(row.data_type().clone());
-            field.with_nullable(logical.is_nullable() || row.is_nullable())
+            // As in PostgreSQL, what the query says of its rows says nothing of those that come later.
+            field.with_nullable(!not_null.get(position).is_some_and(|declared| *declared))
         })
         .collect();
     let schema = Arc::new(Schema::new_with_metadata(fields, logical.metadata().clone()));
@@ -79,7 +84,7 @@ pub(crate) async fn create_table(run: &StatementRun<'_>, create: CreateMemoryTab
     match write(run, &table, format, &commit, physical).await {
         // What is read from entries takes memory too: once more as if there were none. Nothing was committed.
         Err(error) if reads_entries && error.kind() == ErrorKind::Resources => {
-            let physical = Box::pin(reuse()?.off().plan(&create.input, false)).await?.plan;
+            let physical = Box::pin(reuse()?.off().plan(&input, false)).await?.plan;
             write(run, &table, format, &commit, physical).await?;
         }
         written => written?,
@@ -87,6 +92,16 @@ pub(crate) async fn create_table(run: &StatementRun<'_>, create: CreateMemoryTab
     run.progress.done();
     forget_replaced(run, commit.replaced.lock().take());
     Ok(created(run, tag, &table))
+}
+
+/// Which columns are declared NOT NULL, in order. A plan tells it only where there is no query.
+fn not_null_columns(run: &StatementRun<'_>) -> Result<Vec<bool>> {
+    if let Some(known) = run.not_null {
+        return Ok(known.to_vec());
+    }
+    let options = ParseOptions::from(run.state.config_options().as_ref());
+    let statement = sql::parse(run.text, &options)?;
+    Ok(statement.map(|statement| statement.not_null_columns()).unwrap_or_default())
 }
 
 /// The answer, with what its keys are worth.

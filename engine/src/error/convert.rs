@@ -29,6 +29,9 @@ const AGAIN: &str = "run the statement again";
 const CREDENTIALS: &str =
     "look at the credentials: environment variables such as AWS_ACCESS_KEY_ID, or OPTIONS of the statement";
 
+/// What to write instead of a signed URL.
+const SIGNED: &str = "write s3://bucket/key (or gs://, az://) with credentials in environment variables such as AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or in OPTIONS; copy any other file here first; a \"?\" in a name is %3F";
+
 impl From<DataFusionError> for EngineError {
     fn from(error: DataFusionError) -> Self {
         let converted = datafusion(&error);
@@ -539,6 +542,17 @@ impl EngineError {
         error.0.about = Some(About::MissingTable(name.to_string()));
         error
     }
+
+    /// There is no schema of that name, only those that are known.
+    pub(crate) fn missing_schema(name: &str, known: &[String]) -> Self {
+        let mut error = Self::new(ErrorKind::Sql, format!("schema \"{name}\" does not exist"));
+        error.0.hint = Some(match nearest(name, known.iter().map(String::as_str)) {
+            Some(meant) => did_you_mean(name, meant),
+            None => "SHOW SCHEMAS lists all schemas".to_owned(),
+        });
+        error.0.about = Some(About::Name(name.to_owned()));
+        error
+    }
 }
 
 fn catalog(error: &CatalogError) -> EngineError {
@@ -554,6 +568,7 @@ fn catalog(error: &CatalogError) -> EngineError {
         CatalogError::AlreadyExists { .. } | CatalogError::NotFound { .. } | CatalogError::InvalidLocation { .. } => {
             EngineError::new(ErrorKind::Sql, text)
         }
+        CatalogError::QueryString { .. } => EngineError::new(ErrorKind::Sql, text).with_hint(SIGNED),
         CatalogError::SchemaNotEmpty { .. } => {
             EngineError::new(ErrorKind::Sql, text).with_hint("DROP SCHEMA .. CASCADE drops what is in it")
         }

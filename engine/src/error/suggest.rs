@@ -1,6 +1,7 @@
 //! [`nearest`]: the name that a misspelt one was meant to be.
 
-/// The candidate that differs least from `name`, if it differs little: by case, or by one letter in three.
+/// The candidate that differs least from `name`, if it differs little: by case, or by one letter in three. Any name of one letter is like
+/// any other, so these differ by case only.
 pub(super) fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     // Comparing takes time in the product of both lengths.
     const BYTES_MAX: usize = 1000;
@@ -9,7 +10,7 @@ pub(super) fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a s
     }
     let wanted = name.to_lowercase();
     let letters = wanted.chars().count();
-    let allowed = (letters / 3).max(1);
+    let allowed = if letters > 1 { (letters / 3).max(1) } else { 0 };
     candidates
         .into_iter()
         .filter(|candidate| *candidate != name)
@@ -46,6 +47,9 @@ mod tests {
             ("x", None),
         ] {
             assert_eq!(nearest(name, names), expected, "{name}");
+        }
+        for (name, expected) in [("t", None), ("e", Some("E")), ("E", None), ("i", None), ("is", Some("id"))] {
+            assert_eq!(nearest(name, ["E", "id", "value"]), expected, "{name}");
         }
         assert_eq!(
             did_you_mean("region", "Region"),

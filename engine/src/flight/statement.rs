@@ -80,7 +80,7 @@ pub(super) async fn start(
 /// its turn once more.
 pub(super) fn is_query(sql: &str) -> bool {
     let word = sql.trim_start().split(|letter: char| !letter.is_ascii_alphabetic()).next().unwrap_or_default();
-    ["select", "with", "values", "show", "set"].iter().any(|known| word.eq_ignore_ascii_case(known))
+    ["select", "with", "values", "from", "show", "set", "use"].iter().any(|known| word.eq_ignore_ascii_case(known))
 }
 
 /// Runs a statement to its end: how many rows it wrote, if that is known.

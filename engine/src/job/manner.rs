@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   free      queries, EXPLAIN, SHOW                        run again: nobody sees a difference, and the cache has what was finished
-//!   session   SET, RESET, PREPARE                           run again in every session that goes on with the job, also when it has ended
+//!   session   SET, RESET, USE, PREPARE                      run again in every session that goes on with the job, also when it has ended
 //!   joined    INSERT and COPY .. FROM into a table of ours, its effect and its end are one transaction: if there is no end,
 //!             CREATE TABLE [AS]                             there is no effect
 //!   again     OR REPLACE, IF [NOT] EXISTS, REFRESH, GRANT,  run again: doing it twice is the same as doing it once
@@ -87,12 +87,17 @@ fn of_datafusion(statement: &DFStatement, is_external: &dyn Fn(&ObjectName) -> b
             | ast::Statement::ShowVariable { .. }
             | ast::Statement::ShowVariables { .. }
             | ast::Statement::ShowTables { .. }
+            | ast::Statement::ShowViews { .. }
+            | ast::Statement::ShowSchemas { .. }
+            | ast::Statement::ShowDatabases { .. }
+            | ast::Statement::ShowCatalogs { .. }
             | ast::Statement::ShowColumns { .. }
             | ast::Statement::ShowFunctions { .. }
             | ast::Statement::ExplainTable { .. } => Manner::Free,
-            ast::Statement::Set(_) | ast::Statement::Prepare { .. } | ast::Statement::Deallocate { .. } => {
-                Manner::Session
-            }
+            ast::Statement::Set(_)
+            | ast::Statement::Use(_)
+            | ast::Statement::Prepare { .. }
+            | ast::Statement::Deallocate { .. } => Manner::Session,
             ast::Statement::Insert(insert) => match &insert.table {
                 ast::TableObject::TableName(name) if is_external(name) => Manner::Once,
                 ast::TableObject::TableName(_) => Manner::Joined,
@@ -132,7 +137,7 @@ mod tests {
                 Manner::Free,
                 &["SELECT 1", "WITH a AS (SELECT 1) SELECT * FROM a", "VALUES (1)", "EXPLAIN SELECT 1", "SHOW JOBS"][..],
             ),
-            (Manner::Session, &["SET a.b = 1", "RESET a.b", "PREPARE p AS SELECT 1", "DEALLOCATE p"]),
+            (Manner::Session, &["SET a.b = 1", "RESET a.b", "USE s", "PREPARE p AS SELECT 1", "DEALLOCATE p"]),
             (
                 Manner::Joined,
                 &[

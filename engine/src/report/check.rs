@@ -126,7 +126,7 @@ fn can_be_repeated(statement: &Statement) -> bool {
         Statement::DataFusion(statement) => match statement.as_ref() {
             DFStatement::Reset(_) => true,
             DFStatement::Statement(inner) => match inner.as_ref() {
-                ast::Statement::Set(_) => true,
+                ast::Statement::Set(_) | ast::Statement::Use(_) => true,
                 ast::Statement::CreateTable(create) => create.or_replace && create.query.is_some(),
                 _ => false,
             },

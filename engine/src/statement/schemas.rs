@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use datafusion::catalog::information_schema::INFORMATION_SCHEMA;
 use datafusion::catalog::{CatalogProvider, CatalogProviderList, SchemaProvider, TableProvider};
 use datafusion::common::Result;
 use datafusion::logical_expr::TableType;
@@ -11,6 +12,20 @@ use nectarine_catalog::{TableKind, TableName};
 use super::StatementCatalog;
 use crate::access::Rights;
 use crate::system;
+
+impl StatementCatalog {
+    /// All schemas that there are for who runs the statement, sorted.
+    pub(crate) fn schema_names(&self) -> Vec<String> {
+        let tables = || self.view.tables.values().cloned();
+        let stored = self.view.schemas.iter().filter(|schema| self.rights.sees_schema(schema, tables()));
+        let own = self.session_tables.keys().map(|table| &table.schema);
+        let mut names: Vec<String> = stored.chain(own).cloned().collect();
+        names.extend([system::SCHEMA.to_string(), INFORMATION_SCHEMA.to_string()]);
+        names.sort();
+        names.dedup();
+        names
+    }
+}
 
 /// The list of the one catalog, as somebody sees it.
 #[derive(Debug)]

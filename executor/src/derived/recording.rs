@@ -481,7 +481,7 @@ fn read_again(
         rows: encoded.rows,
         checksum: encoded.checksum,
     };
-    part::decode(&encoded.bytes, &part, &prefix.key, ordinal, schema)
+    part::decode_verified(&encoded.bytes, &part, &prefix.key, ordinal, schema)
         .map_err(|detail| NotRecorded::Store(DerivedError::Damaged { location: "a new part".to_owned(), detail }))
 }
 

@@ -403,6 +403,18 @@ pub(crate) async fn decode_part(
     checked(part, n_bytes, move || part::decode(&bytes, &wanted, &key, ordinal, &types)).await
 }
 
+/// The rows in bytes that [`DerivedStore::verified_part`] gave, and that were in memory since.
+pub(crate) async fn decode_verified_part(
+    bytes: Bytes,
+    part: &EntryPart,
+    key: &Fingerprint,
+    ordinal: usize,
+    types: &Schema,
+) -> Result<Vec<RecordBatch>, DerivedError> {
+    let (wanted, key, types, n_bytes) = (part.clone(), *key, types.clone(), bytes.len());
+    checked(part, n_bytes, move || part::decode_verified(&bytes, &wanted, &key, ordinal, &types)).await
+}
+
 /// What `check` says of a part; large ones are checked on a thread that may take its time.
 async fn checked<T: Send + 'static>(
     part: &EntryPart,

@@ -23,7 +23,7 @@ use futures::stream::{self, StreamExt};
 use nectarine_catalog::CacheEntry;
 use parking_lot::Mutex;
 
-use crate::derived::{DerivedError, DerivedStore, decode_part, relabel};
+use crate::derived::{DerivedError, DerivedStore, decode_part, decode_verified_part, relabel};
 
 /// Stored bytes up to which an entry is decoded at once.
 const DECODED_BYTES_MAX: u64 = 32 << 20;
@@ -114,18 +114,21 @@ impl Held {
     ) -> Result<Vec<RecordBatch>, DerivedError> {
         let gone = || DerivedError::Missing { location: format!("part {ordinal} of {}", entry.key) };
         let part = entry.parts.get(ordinal).ok_or_else(gone)?;
-        let bytes = match self {
+        let batches = match self {
             Self::Rows(parts) => return parts.get(ordinal).cloned().ok_or_else(gone),
-            Self::Bytes { parts, .. } => parts.get(ordinal).cloned().ok_or_else(gone)?,
+            Self::Bytes { parts, .. } => {
+                let bytes = parts.get(ordinal).cloned().ok_or_else(gone)?;
+                decode_verified_part(bytes, part, &entry.key, ordinal, schema).await?
+            }
             Self::File(spilled) => {
                 let (start, len) = (*spilled.starts.get(ordinal).ok_or_else(gone)?, part.bytes as usize);
                 let spilled = Arc::clone(spilled);
                 let read = tokio::task::spawn_blocking(move || spilled.read(start, len)).await;
                 let failed = |error| DerivedError::unavailable("read the copy of", &part.location, error);
-                read.unwrap_or_else(|error| Err(std::io::Error::other(error))).map_err(failed)?
+                let bytes = read.unwrap_or_else(|error| Err(std::io::Error::other(error))).map_err(failed)?;
+                decode_part(bytes, part, &entry.key, ordinal, schema).await?
             }
         };
-        let batches = decode_part(bytes, part, &entry.key, ordinal, schema).await?;
         named(&batches, schema, &part.location)
     }
 }

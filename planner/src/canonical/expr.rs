@@ -24,17 +24,24 @@ use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 use super::encoder::{Encoder, Tag};
-use super::prefix::Exactness;
+use super::prefix::{Exactness, Input};
 use super::{BuiltIns, Uncacheable, types};
 
-/// The FP_PD of a subquery and how alike two computations of it are, or why it has none.
-type SubqueryKey = Result<(Fingerprint, Exactness), Uncacheable>;
+/// What stands for a scalar subquery where its value is used.
+pub(super) struct SubqueryValue {
+    /// FP_PD.
+    pub(super) key: Fingerprint,
+    /// How alike two computations of it are.
+    pub(super) exactness: Exactness,
+    /// All that it reads.
+    pub(super) inputs: Vec<Input>,
+}
 
 /// The uncorrelated scalar subqueries that expressions of one plan level may refer to by number.
 pub(super) struct SubqueryScope {
     pub(super) results: ScalarSubqueryResults,
-    /// The FP_PD of each subquery, by its number; what a number alone means is decided by its parent.
-    pub(super) keys: Vec<(usize, SubqueryKey)>,
+    /// Each subquery by its number, or why it has no key; what a number alone means is decided by its parent.
+    pub(super) values: Vec<(usize, Result<SubqueryValue, Uncacheable>)>,
 }
 
 /// What expressions are encoded with.
@@ -44,6 +51,8 @@ pub(super) struct ExprContext<'a> {
     pub(super) scopes: Vec<SubqueryScope>,
     /// How alike two computations of the scalar subqueries are that were met since this was last set.
     pub(super) met: Cell<Exactness>,
+    /// What these subqueries read. Their extents are in the key by way of its program, and an entry must tell of them as well.
+    pub(super) met_inputs: RefCell<Vec<Input>>,
     /// What columns are called: by their position, or by what they are.
     pub(super) naming: RefCell<Naming>,
 }
@@ -294,12 +303,13 @@ impl ExprContext<'_> {
         let scope = scope.ok_or(Uncacheable::Shape("a scalar subquery belongs to no plan that is known"))?;
         #[expect(deprecated, reason = "nothing else tells the number")]
         let index = subquery.index().as_usize();
-        let known = scope.keys.iter().find(|(number, _)| *number == index);
-        let (_, key) = known.ok_or(Uncacheable::Shape("a scalar subquery has no plan"))?;
+        let known = scope.values.iter().find(|(number, _)| *number == index);
+        let (_, value) = known.ok_or(Uncacheable::Shape("a scalar subquery has no plan"))?;
+        let value = value.as_ref().map_err(Clone::clone)?;
+        self.met.set(self.met.get().max(value.exactness));
+        self.met_inputs.borrow_mut().extend(value.inputs.iter().cloned());
         let mut encoder = Encoder::new(Tag::ScalarSubquery);
-        let (key, exactness) = key.clone()?;
-        self.met.set(self.met.get().max(exactness));
-        encoder.fingerprint(&key);
+        encoder.fingerprint(&value.key);
         Ok(encoder.into_bytes())
     }
 }

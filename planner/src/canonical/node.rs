@@ -28,7 +28,7 @@ use crate::node::{DerivedTableExec, ExtentScanExec};
 use super::aggregate::exactness_of;
 use super::by_floats::decides_by_floats;
 use super::encoder::{Encoder, Tag};
-use super::expr::{ExprContext, SubqueryScope};
+use super::expr::{ExprContext, SubqueryScope, SubqueryValue};
 use super::prefix::{Exactness, Input, Parts, PrefixKind, PrefixNode, assemble, prefixes};
 use super::{Prefix, Salt, Uncacheable, lineage, scan, types};
 
@@ -38,7 +38,7 @@ struct Own {
     kind: PrefixKind,
     exactness: Exactness,
     inputs: Vec<Input>,
-    /// What it reads that is part of what it is, as scalar subqueries are.
+    /// What it reads that is part of what it is, as derived tables are.
     constants: Vec<Input>,
     /// Whether the node changes nothing but names: its prefix is that of its child.
     transparent: bool,
@@ -70,6 +70,7 @@ fn prefix_of(
     let inputs: Vec<&Prefix> =
         children.iter().map(|child| child.prefix.as_ref().map_err(Clone::clone)).collect::<Result<_, _>>()?;
     context.met.set(Exactness::Exact);
+    context.met_inputs.borrow_mut().clear();
     let own = own_part(plan, context)?;
     check_all_encoded(plan)?;
     if own.transparent {
@@ -84,7 +85,8 @@ fn prefix_of(
         own: own.bytes,
         kind: own.kind,
         inputs: own.inputs,
-        subquery_inputs: own.constants,
+        constants: own.constants,
+        used: context.met_inputs.take(),
         exactness,
         borrowed: context.met.get(),
         schema: plan.schema(),
@@ -120,16 +122,18 @@ fn encode_subqueries(
     salt: &Salt,
 ) -> PrefixNode {
     let mut below = vec![];
-    let mut keys = vec![];
+    let mut values = vec![];
     for link in subqueries.subqueries() {
         let node = encode(&link.plan, context, salt);
-        keys.push((
-            link.index.as_usize(),
-            node.prefix.as_ref().map(|prefix| (prefix.key, prefix.exactness)).map_err(Clone::clone),
-        ));
+        let value = |prefix: &Prefix| SubqueryValue {
+            key: prefix.key,
+            exactness: prefix.exactness,
+            inputs: prefix.inputs.clone(),
+        };
+        values.push((link.index.as_usize(), node.prefix.as_ref().map(value).map_err(Clone::clone)));
         below.push(node);
     }
-    context.scopes.push(SubqueryScope { results: subqueries.results().clone(), keys });
+    context.scopes.push(SubqueryScope { results: subqueries.results().clone(), values });
     let main = encode(subqueries.input(), context, salt);
     context.scopes.pop();
 
@@ -145,7 +149,8 @@ fn encode_subqueries(
             own: Encoder::new(Tag::Subqueries).into_bytes(),
             kind: prefix.kind,
             inputs: vec![],
-            subquery_inputs: read,
+            constants: read,
+            used: vec![],
             exactness,
             borrowed: Exactness::Exact,
             schema: plan.schema(),
@@ -154,6 +159,7 @@ fn encode_subqueries(
         // What it used is now part of it, unless it is itself inside of something that has subqueries.
         if context.scopes.is_empty() {
             prefix.borrowed = Exactness::Exact;
+            prefix.uses_subqueries = false;
         }
         Ok(prefix)
     });

@@ -68,6 +68,13 @@ pub struct Input {
     pub table: String,
 }
 
+impl Input {
+    /// Whether the two are the same extents under the same name.
+    fn is(&self, other: &Self) -> bool {
+        self.fingerprint == other.fingerprint && self.table == other.table
+    }
+}
+
 /// A subtree that can be recognised.
 #[derive(Clone, Debug)]
 pub struct Prefix {
@@ -77,7 +84,8 @@ pub struct Prefix {
     pub program: Fingerprint,
     /// What its top does.
     pub kind: PrefixKind,
-    /// What each scan below reads, in the plan's order; then what scalar subqueries read.
+    /// What each scan below reads, in the plan's order; then what the constants in the program were made of: derived tables, and
+    /// scalar subqueries, also those that it uses but does not contain. Of these each once, by name.
     pub inputs: Vec<Input>,
     /// Whether computing it again gives the same.
     pub exactness: Exactness,
@@ -93,8 +101,12 @@ pub struct Prefix {
     pub lineage: Lineage,
     /// The same for where it does not matter how often each row is there, if that makes it another.
     pub as_set: Option<Lineage>,
-    /// How many of `inputs` belong to scans (the rest to subqueries, whose data is in the program).
+    /// How many of `inputs` belong to scans (the rest to constants, whose data is in the program).
     pub(super) n_scans: usize,
+    /// Whether it reads anything itself. What a scalar subquery reads that it uses but does not contain is read elsewhere.
+    pub(crate) reads: bool,
+    /// Whether it uses a scalar subquery that it does not contain.
+    pub(crate) uses_subqueries: bool,
 }
 
 impl Prefix {
@@ -119,6 +131,14 @@ impl Prefix {
         let named = |list: &Arc<[Fingerprint]>| scan::named(list.len(), list.iter());
         let lists: Vec<Fingerprint> = lists.get(..self.n_scans)?.iter().map(named).collect();
         Some(key(&self.program, lists.iter()))
+    }
+
+    /// Whether its rows may depend on the value of a scalar subquery of the plan around it. Told by what the subquery reads: one
+    /// that reads nothing is of no interest to who asks where rows come from.
+    pub(crate) fn uses(&self, subquery: &Self) -> bool {
+        let constants = &self.inputs[self.n_scans..];
+        let is_known = |input: &Input| constants.iter().any(|constant| constant.is(input));
+        self.uses_subqueries && !subquery.inputs.is_empty() && subquery.inputs.iter().all(is_known)
     }
 
     /// FP_PD of another program on the extents of this one. They have to have the same scans, as all of a family do.
@@ -165,7 +185,8 @@ pub fn prefixes(
 ) -> PrefixNode {
     let met = Cell::new(Exactness::Exact);
     let naming = RefCell::new(Naming::default());
-    let mut context = ExprContext { built_ins, config, scopes: vec![], met, naming };
+    let met_inputs = RefCell::default();
+    let mut context = ExprContext { built_ins, config, scopes: vec![], met, met_inputs, naming };
     node::encode(plan, &mut context, salt)
 }
 
@@ -176,8 +197,10 @@ pub(super) struct Parts {
     pub(super) kind: PrefixKind,
     /// What the top reads itself.
     pub(super) inputs: Vec<Input>,
-    /// What scalar subqueries of the top read.
-    pub(super) subquery_inputs: Vec<Input>,
+    /// What constants of the top were made of: derived tables, and scalar subqueries that it contains.
+    pub(super) constants: Vec<Input>,
+    /// What scalar subqueries read that the top uses but does not contain.
+    pub(super) used: Vec<Input>,
     pub(super) exactness: Exactness,
     pub(super) borrowed: Exactness,
     pub(super) schema: SchemaRef,
@@ -185,7 +208,7 @@ pub(super) struct Parts {
 
 /// Puts the parts of a prefix together.
 pub(super) fn assemble(parts: Parts, children: &[&Prefix], salt: &Salt) -> Prefix {
-    let Parts { own, kind, inputs: own_inputs, subquery_inputs, exactness: own_exactness, borrowed, schema } = parts;
+    let Parts { own, kind, inputs: own_inputs, constants, used, exactness: own_exactness, borrowed, schema } = parts;
     let borrowed = children.iter().map(|child| child.borrowed).fold(borrowed, Ord::max);
     let passes_order = matches!(
         kind,
@@ -202,8 +225,14 @@ pub(super) fn assemble(parts: Parts, children: &[&Prefix], salt: &Salt) -> Prefi
     let n_scans = inputs.len();
     let key = key(&program, inputs.iter().map(|input| &input.fingerprint));
 
-    inputs.extend(children.iter().flat_map(|child| &child.inputs[child.n_scans..]).cloned());
-    inputs.extend(subquery_inputs);
+    let reads = n_scans > 0 || !constants.is_empty() || children.iter().any(|child| child.reads);
+    let uses_subqueries = !used.is_empty() || children.iter().any(|child| child.uses_subqueries);
+    let below = children.iter().flat_map(|child| &child.inputs[child.n_scans..]).cloned();
+    let mut constants: Vec<Input> = below.chain(constants).chain(used).collect();
+    // One subquery is met wherever its value is used, and in an order that depends on how a condition was written.
+    constants.sort_by(|one, two| (&one.table, &one.fingerprint).cmp(&(&two.table, &two.fingerprint)));
+    constants.dedup_by(|one, two| one.is(two));
+    inputs.extend(constants);
     let mut encoding = Encoder::default();
     encoding.bytes(&own).number(children.len() as u64);
     children.iter().for_each(|child| _ = encoding.bytes(&child.encoding));
@@ -222,5 +251,7 @@ pub(super) fn assemble(parts: Parts, children: &[&Prefix], salt: &Salt) -> Prefi
         lineage,
         as_set: None,
         n_scans,
+        reads,
+        uses_subqueries,
     }
 }

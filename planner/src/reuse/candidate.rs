@@ -8,8 +8,8 @@ use crate::canonical::{Exactness, Prefix, PrefixKind, PrefixNode};
 /// halves of aggregates; and nothing whose order may mean something, because an entry in the middle of a plan has none.
 pub(super) fn candidate(node: &PrefixNode, is_root: bool) -> Option<&Prefix> {
     let prefix = node.prefix.as_ref().ok()?;
-    // Without a stream below there is nothing to save.
-    if prefix.inputs.is_empty() {
+    // Without a stream below there is nothing to save; what a subquery of the plan around it reads is saved there.
+    if !prefix.reads {
         return None;
     }
     if is_root {

@@ -90,6 +90,20 @@ pub struct MadeOf {
     pub scanned: Option<Arc<HashSet<Fingerprint>>>,
 }
 
+impl MadeOf {
+    /// Adds what the value of a scalar subquery is made of.
+    pub(super) fn add(&mut self, entries: &[Fingerprint], scanned: &HashSet<Fingerprint>) {
+        for entry in entries {
+            if !self.entries.contains(entry) {
+                self.entries.push(*entry);
+            }
+        }
+        if let Some(known) = &mut self.scanned {
+            Arc::make_mut(known).extend(scanned.iter().copied());
+        }
+    }
+}
+
 /// How many extents a plan is about.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ExtentCounts {

@@ -9,7 +9,8 @@
 //!
 //! Fires when   lineage says that entry and prefix have the same rows (`canonical::lineage`), and every column of the prefix is
 //!              one of the entry's, or, on a choice of columns, can be computed from them.
-//! Sets         below a DISTINCT, a semijoin is as good as the join it was made from: rows may be there more than once.
+//! Sets         below a DISTINCT, a semijoin is as good as the join it was made from: rows may be there more than once. Not below
+//!              what is kept in between: others may count its rows.
 //! Stays quiet  where two computations could differ (floats that were added up, luck), and where order may mean something.
 
 use std::sync::Arc;
@@ -62,11 +63,12 @@ pub(super) fn coverable(node: &PrefixNode) -> Option<&Prefix> {
     (is_understood && may_cover(prefix) && !prefix.ordered).then_some(prefix)
 }
 
-/// Whether it does not matter below a node how often each row is there, given whether it matters at the node.
-pub(super) fn is_set_below(plan: &Arc<dyn ExecutionPlan>, is_set: bool) -> bool {
+/// Whether it does not matter below a node how often each row is there, given whether it matters at the node. What `is_kept` is
+/// kept for others, who may count its rows.
+pub(super) fn is_set_below(plan: &Arc<dyn ExecutionPlan>, is_set: bool, is_kept: bool) -> bool {
     match plan.downcast_ref::<AggregateExec>() {
         Some(aggregate) => aggregate.aggr_expr().is_empty() && aggregate.limit_options().is_none(),
-        None => is_set && plan.is::<ProjectionExec>(),
+        None => is_set && !is_kept && plan.is::<ProjectionExec>(),
     }
 }
 

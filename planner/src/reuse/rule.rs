@@ -22,6 +22,7 @@ use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
 use datafusion::physical_plan::joins::HashJoinExec;
+use datafusion::physical_plan::scalar_subquery::ScalarSubqueryExec;
 use nectarine_catalog::Fingerprint;
 
 use super::candidate::candidate;
@@ -202,7 +203,7 @@ pub(super) fn rewrite(
 }
 
 /// The extents that the scans of a plan read.
-fn extents_below(plan: &Arc<dyn ExecutionPlan>) -> Result<HashSet<Fingerprint>> {
+pub(super) fn extents_below(plan: &Arc<dyn ExecutionPlan>) -> Result<HashSet<Fingerprint>> {
     let mut extents = HashSet::new();
     plan.apply(|node| {
         if let Some(scan) = node.downcast_ref::<ExtentScanExec>() {
@@ -388,7 +389,7 @@ impl Rewrite<'_> {
                 return Ok(());
             }
         }
-        let as_set = is_set_below(&node.plan, as_set);
+        let as_set = is_set_below(&node.plan, as_set, node.named);
         node.children.iter().try_for_each(|child| self.choose_below(child, false, as_set))
     }
 
@@ -554,13 +555,17 @@ impl Rewrite<'_> {
             depth: place.depth + 1,
             is_root: false,
             is_inner: false,
-            as_set: is_set_below(&node.plan, place.as_set),
+            as_set: is_set_below(&node.plan, place.as_set, keeps.is_some()),
             parent_lookups: lookups.unwrap_or(place.parent_lookups),
             // A recursive term runs many times, and each time on other rows. What ends early is never whole.
             may_keep: place.may_keep && node.plan.name() != "RecursiveQueryExec" && !ends_early,
             is_below_join: place.is_below_join || node.plan.is::<HashJoinExec>(),
         };
+        let n_kept = self.findings.kept.len();
         let children: Vec<_> = node.children.iter().map(|child| self.rewrite(child, below)).collect::<Result<_>>()?;
+        if node.plan.is::<ScalarSubqueryExec>() {
+            self.add_subqueries(node, &children, n_kept)?;
+        }
         let is_same = children.iter().zip(node.plan.children()).all(|(new, old)| Arc::ptr_eq(new, old));
         let plan = match is_same {
             true => Arc::clone(&node.plan),
@@ -571,6 +576,23 @@ impl Rewrite<'_> {
         let reused_us = self.reused_us(n_hits);
         let worth = place.worth(self.is_wanted(&prefix, place));
         self.kept(plan, prefix, reused_us, worth)
+    }
+
+    /// What was kept after the first `n_kept` and uses a scalar subquery of this node is made of what the subquery is made of:
+    /// if that goes, because it was purged or turned out wrong, so must what was computed from its value.
+    fn add_subqueries(&mut self, node: &PrefixNode, children: &[Arc<dyn ExecutionPlan>], n_kept: usize) -> Result<()> {
+        // The first child is the plan that uses them.
+        for (subquery, plan) in node.children.iter().zip(children).skip(1) {
+            let Ok(subquery) = &subquery.prefix else { continue };
+            let kept = self.findings.kept.iter_mut().skip(n_kept);
+            let mut users = kept.filter(|kept| kept.prefix.uses(subquery)).peekable();
+            if users.peek().is_none() {
+                continue;
+            }
+            let (entries, scanned) = (made_of(plan)?.entries, extents_below(plan)?);
+            users.for_each(|kept| kept.made_of.add(&entries, &scanned));
+        }
+        Ok(())
     }
 
     /// What computing the entries took that were hit after the first `n_hits`.

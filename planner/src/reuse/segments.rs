@@ -26,7 +26,7 @@ use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::union::UnionExec;
 
 use super::candidate::candidate;
-use super::rule::{Place, Rewrite, made_of};
+use super::rule::{Place, Rewrite, extents_below, made_of};
 use super::{Hit, ReuseMode, Segment, Verdict};
 use crate::canonical::{Exactness, Prefix, PrefixKind, PrefixNode};
 use crate::node::{AddEntryExec, CacheReadExec, MergeGroupsExec, PrefixKey, Worth};
@@ -68,7 +68,7 @@ impl ChosenSegments {
 pub(super) fn combine(node: &PrefixNode, is_root: bool) -> Option<Combine> {
     let prefix = node.prefix.as_ref().ok()?;
     let below_is_exact = || node.children.iter().all(|child| is_exact(child, Exactness::Exact));
-    if prefix.inputs.is_empty() || prefix.borrowed != Exactness::Exact {
+    if !prefix.reads || prefix.borrowed != Exactness::Exact {
         return None;
     }
     match prefix.kind {
@@ -235,7 +235,15 @@ impl Rewrite<'_> {
         }
         let ordinal = self.findings.kept.len();
         let key = PrefixKey { key: prefix.key, program: prefix.program, ordinal, worth };
-        self.findings.kept.push(super::Kept { prefix, reused_us, made_of: made_of(&plan)? });
+        let mut made_of = made_of(&plan)?;
+        // Subqueries may add entries (`add_subqueries`), and what did not come by way of those has to be known then. Extents without
+        // a partner for a join count as read, as they do elsewhere.
+        if prefix.uses_subqueries && made_of.scanned.is_none() {
+            let mut scanned = extents_below(&plan)?;
+            scanned.extend(prefix.lists().iter().flat_map(|list| list.iter()).map(|extent| extent.fingerprint));
+            made_of.scanned = Some(Arc::new(scanned));
+        }
+        self.findings.kept.push(super::Kept { prefix, reused_us, made_of });
         Ok(Arc::new(AddEntryExec::new(plan, Arc::new(key))))
     }
 }

@@ -2,6 +2,7 @@
 
 mod cover;
 mod cut;
+mod made_of;
 mod middle;
 
 use std::collections::{HashMap, HashSet};

@@ -25,15 +25,38 @@ struct Changes;
 struct Change {
     attempted: &'static str,
     table: Option<ObjectName>,
-    hint: &'static str,
+    hint: String,
 }
 
 impl Change {
-    fn error(self, sql: &str) -> PlannerError {
-        let table = self.table.as_ref().map_or_else(|| "t".to_owned(), ToString::to_string);
-        let position = self.table.and_then(|name| offset_of_span(sql, name.span()));
-        PlannerError::AppendOnly { attempted: self.attempted, hint: self.hint.replace("{t}", &table), table, position }
+    /// `hint` gets the name of the table.
+    fn new(attempted: &'static str, table: Option<ObjectName>, hint: impl FnOnce(&str) -> String) -> Self {
+        let hint = hint(&shown(table.as_ref()));
+        Self { attempted, table, hint }
     }
+
+    fn error(self, sql: &str) -> PlannerError {
+        let table = shown(self.table.as_ref());
+        let position = self.table.and_then(|name| offset_of_span(sql, name.span()));
+        PlannerError::AppendOnly { attempted: self.attempted, hint: self.hint, table, position }
+    }
+}
+
+fn shown(table: Option<&ObjectName>) -> String {
+    table.map_or_else(|| "t".to_owned(), ToString::to_string)
+}
+
+/// A table that is made of a query has neither DEFAULTs nor NOT NULL, unless its columns are given as well.
+fn defaults(t: &str) -> String {
+    format!(
+        "; to keep DEFAULTs and NOT NULL, give the columns again: CREATE OR REPLACE TABLE {t} (a INT DEFAULT 1, ..) AS SELECT .."
+    )
+}
+
+fn without_rows(t: &str) -> String {
+    format!(
+        "make the table anew without rows: CREATE OR REPLACE TABLE {t} (..) with its columns, or CREATE OR REPLACE TABLE {t} AS SELECT * FROM {t} LIMIT 0, which keeps neither DEFAULTs nor NOT NULL"
+    )
 }
 
 impl Visitor for Changes {
@@ -41,38 +64,43 @@ impl Visitor for Changes {
 
     fn pre_visit_statement(&mut self, statement: &ast::Statement) -> ControlFlow<Change> {
         let change = match statement {
-            ast::Statement::Update(update) => Change {
-                attempted: "update",
-                table: table_of(&update.table),
-                hint: "write the table anew: CREATE OR REPLACE TABLE {t} AS SELECT .., CASE WHEN .. THEN .. ELSE .. END AS .. FROM {t}",
-            },
+            ast::Statement::Update(update) => Change::new("update", table_of(&update.table), |t| {
+                let anew = format!(
+                    "CREATE OR REPLACE TABLE {t} AS SELECT * REPLACE (CASE WHEN .. THEN .. ELSE a END AS a) FROM {t}"
+                );
+                format!("write the table anew: {anew}{}", defaults(t))
+            }),
             ast::Statement::Delete(delete) => {
                 let (ast::FromTable::WithFromKeyword(from) | ast::FromTable::WithoutKeyword(from)) = &delete.from;
-                Change {
-                    attempted: "delete from",
-                    table: from.first().and_then(table_of),
-                    hint: "write the table anew with the rows to keep: CREATE OR REPLACE TABLE {t} AS SELECT * FROM {t} WHERE NOT (..)",
-                }
+                Change::new("delete from", from.first().and_then(table_of), |t| match condition(delete, from) {
+                    // Rows for which it is NULL stay as well: NOT (..) would lose them.
+                    Some(condition) => format!(
+                        "write the table anew with the rows to keep: CREATE OR REPLACE TABLE {t} AS SELECT * FROM {t} WHERE ({condition}) IS NOT TRUE{}",
+                        defaults(t)
+                    ),
+                    None => without_rows(t),
+                })
             }
-            ast::Statement::Truncate(truncate) => Change {
-                attempted: "truncate",
-                table: truncate.table_names.first().map(|target| target.name.clone()),
-                hint: "write the table anew without rows: CREATE OR REPLACE TABLE {t} AS SELECT * FROM {t} LIMIT 0",
-            },
-            ast::Statement::Merge(merge) => Change {
-                attempted: "merge into",
-                table: name_of(&merge.table),
-                hint: "INSERT INTO {t} the rows that are new, or write the table anew: CREATE OR REPLACE TABLE {t} AS SELECT ..",
-            },
+            ast::Statement::Truncate(truncate) => {
+                let table = truncate.table_names.first().map(|target| target.name.clone());
+                Change::new("truncate", table, without_rows)
+            }
+            ast::Statement::Merge(merge) => Change::new("merge into", name_of(&merge.table), |t| {
+                format!(
+                    "INSERT INTO {t} the rows that are new, or write the table anew: CREATE OR REPLACE TABLE {t} AS SELECT .."
+                )
+            }),
             ast::Statement::Insert(insert) if insert.overwrite || insert.replace_into || insert.or.is_some() => {
-                Change {
-                    attempted: if insert.overwrite { "overwrite" } else { "replace rows of" },
-                    table: match &insert.table {
-                        TableObject::TableName(name) => Some(name.clone()),
-                        _ => None,
-                    },
-                    hint: "append with INSERT INTO {t}, or write the table anew: CREATE OR REPLACE TABLE {t} AS SELECT ..",
-                }
+                let attempted = if insert.overwrite { "overwrite" } else { "replace rows of" };
+                let table = match &insert.table {
+                    TableObject::TableName(name) => Some(name.clone()),
+                    _ => None,
+                };
+                Change::new(attempted, table, |t| {
+                    format!(
+                        "append with INSERT INTO {t}, or write the table anew: CREATE OR REPLACE TABLE {t} AS SELECT .."
+                    )
+                })
             }
             _ => return ControlFlow::Continue(()),
         };
@@ -89,6 +117,20 @@ impl Visitor for Changes {
             _ => ControlFlow::Continue(()),
         }
     }
+}
+
+/// Which rows a `DELETE` is about, in words that can stand in a query over its table; `None` if about all.
+fn condition(delete: &ast::Delete, from: &[TableWithJoins]) -> Option<String> {
+    const LETTERS_MAX: usize = 200;
+    let is_plain = matches!(
+        from,
+        [TableWithJoins { relation: TableFactor::Table { alias: None, .. }, joins }] if joins.is_empty()
+    );
+    let is_of_all = delete.selection.is_none() && delete.using.is_none() && delete.limit.is_none();
+    let is_whole = is_plain && delete.tables.is_empty() && delete.using.is_none() && delete.limit.is_none();
+    let text = delete.selection.as_ref().filter(|_| is_whole).map(ToString::to_string);
+    let text = text.filter(|text| text.chars().count() <= LETTERS_MAX);
+    (!is_of_all).then(|| text.unwrap_or_else(|| "..".to_owned()))
 }
 
 fn table_of(table: &TableWithJoins) -> Option<ObjectName> {
@@ -133,6 +175,24 @@ mod tests {
             let position = error.position().expect(sql);
             assert!(sql[position..].starts_with(at), "{sql}: {}", &sql[position..]);
             assert!(error.hint().is_some_and(|hint| hint.contains("CREATE OR REPLACE TABLE")), "{sql}");
+        }
+    }
+
+    #[test]
+    fn hints_keep_rows_that_are_not_meant() {
+        for (sql, hint) in [
+            (
+                "DELETE FROM s.t WHERE a = 1 OR b",
+                "CREATE OR REPLACE TABLE s.t AS SELECT * FROM s.t WHERE (a = 1 OR b) IS NOT TRUE",
+            ),
+            ("DELETE FROM t AS x WHERE x.a = 1", "SELECT * FROM t WHERE (..) IS NOT TRUE"),
+            ("DELETE FROM t USING u WHERE t.a = u.a", "SELECT * FROM t WHERE (..) IS NOT TRUE"),
+            ("DELETE FROM t", "SELECT * FROM t LIMIT 0"),
+            ("TRUNCATE t", "CREATE OR REPLACE TABLE t (..)"),
+            ("UPDATE t SET a = 2 WHERE b", "SELECT * REPLACE (CASE WHEN .. THEN .. ELSE a END AS a) FROM t"),
+        ] {
+            let error = check(sql).expect_err(sql);
+            assert!(error.hint().is_some_and(|told| told.contains(hint)), "{sql}: {:?}", error.hint());
         }
     }
 

@@ -1,4 +1,4 @@
-//! [`unwrap`]: `INSERT INTO t (VALUES (1), (2))` is `INSERT INTO t VALUES (1), (2)`.
+//! [`unwrap`]: `INSERT INTO t (VALUES (1), (2))` is `INSERT INTO t VALUES (1), (2)`, also behind a list of columns.
 //!
 //! After a table's name the parser takes a bracket for a list of columns.
 
@@ -7,7 +7,8 @@ use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use super::parse::keyword_of;
 
-/// Takes brackets around the whole source of an `INSERT` away, if what they hold begins with `VALUES`.
+/// Takes brackets around the whole source of an `INSERT` away, if what they hold begins with `VALUES`. Also of one that is explained or
+/// prepared.
 pub(super) fn unwrap(tokens: &mut Vec<TokenWithSpan>) {
     let Some((open, close)) = brackets(tokens) else { return };
     tokens.remove(close);
@@ -17,16 +18,21 @@ pub(super) fn unwrap(tokens: &mut Vec<TokenWithSpan>) {
 fn brackets(tokens: &[TokenWithSpan]) -> Option<(usize, usize)> {
     let mut words = tokens.iter().enumerate().filter(|(_, token)| !matches!(token.token, Token::Whitespace(_)));
     let is = |token: &TokenWithSpan, keyword| keyword_of(&token.token) == keyword;
-    if !words.next().is_some_and(|(_, token)| is(token, Keyword::INSERT))
-        || !words.next().is_some_and(|(_, token)| is(token, Keyword::INTO))
-    {
+    let is_insert = match words.next().map(|(_, token)| keyword_of(&token.token))? {
+        Keyword::INSERT => true,
+        Keyword::EXPLAIN | Keyword::PREPARE => words.any(|(_, token)| is(token, Keyword::INSERT)),
+        _ => false,
+    };
+    if !is_insert || !words.next().is_some_and(|(_, token)| is(token, Keyword::INTO)) {
         return None;
     }
-    let (open, _) = words.find(|(_, token)| !matches!(token.token, Token::Word(_) | Token::Period))?;
-    if tokens[open].token != Token::LParen
-        || !words.next().is_some_and(|(_, token)| is(token, Keyword::VALUES))
-        || words.clone().next().is_none_or(|(_, token)| token.token != Token::LParen)
-    {
+    let (mut open, _) = words.find(|(_, token)| !matches!(token.token, Token::Word(_) | Token::Period))?;
+    if tokens[open].token == Token::LParen && !begins_values(words.clone()) {
+        // A list of columns.
+        words.find(|(_, token)| token.token == Token::RParen)?;
+        (open, _) = words.next()?;
+    }
+    if tokens[open].token != Token::LParen || !begins_values(words.clone()) {
         return None;
     }
     let mut depth = 1_usize;
@@ -39,6 +45,12 @@ fn brackets(tokens: &[TokenWithSpan]) -> Option<(usize, usize)> {
         depth == 0
     })?;
     words.all(|(_, token)| matches!(token.token, Token::SemiColon | Token::EOF)).then_some((open, close))
+}
+
+/// Whether rows come next. A column may be called so too.
+fn begins_values<'a>(mut words: impl Iterator<Item = (usize, &'a TokenWithSpan)>) -> bool {
+    words.next().is_some_and(|(_, token)| keyword_of(&token.token) == Keyword::VALUES)
+        && words.next().is_some_and(|(_, token)| token.token == Token::LParen)
 }
 
 #[cfg(test)]
@@ -54,10 +66,21 @@ mod tests {
             ("INSERT INTO t (VALUES (1, 's'), (2, 't'));", "INSERT INTO t VALUES (1, 's'), (2, 't');"),
             ("insert into a.\"B\" ( values (f(1)) )", "insert into a.\"B\"  values (f(1)) "),
             ("INSERT INTO t (values) VALUES (1)", "INSERT INTO t (values) VALUES (1)"),
-            ("INSERT INTO t (a) (VALUES (1))", "INSERT INTO t (a) (VALUES (1))"),
+            ("INSERT INTO t (a) (VALUES (1))", "INSERT INTO t (a) VALUES (1)"),
+            (
+                "INSERT INTO t (a, \"B\") (VALUES (f(1), 2), (3, 4));",
+                "INSERT INTO t (a, \"B\") VALUES (f(1), 2), (3, 4);",
+            ),
+            ("INSERT INTO t (values) (VALUES (1))", "INSERT INTO t (values) VALUES (1)"),
+            ("INSERT INTO t (a) (SELECT 1)", "INSERT INTO t (a) (SELECT 1)"),
+            ("INSERT INTO t (a) (VALUES (1)) LIMIT 1", "INSERT INTO t (a) (VALUES (1)) LIMIT 1"),
+            ("INSERT INTO t (a", "INSERT INTO t (a"),
             ("INSERT INTO t (VALUES (1)) LIMIT 1", "INSERT INTO t (VALUES (1)) LIMIT 1"),
             ("INSERT INTO t (VALUES (1)", "INSERT INTO t (VALUES (1)"),
             ("SELECT * FROM (VALUES (1))", "SELECT * FROM (VALUES (1))"),
+            ("EXPLAIN ANALYZE INSERT INTO t (VALUES (1))", "EXPLAIN ANALYZE INSERT INTO t VALUES (1)"),
+            ("PREPARE p (INT) AS INSERT INTO t (VALUES ($1));", "PREPARE p (INT) AS INSERT INTO t VALUES ($1);"),
+            ("EXPLAIN SELECT * FROM (VALUES (1))", "EXPLAIN SELECT * FROM (VALUES (1))"),
         ] {
             let mut tokens = tokenize(sql, &GenericDialect {}).expect("tokens");
             unwrap(&mut tokens);

@@ -1,6 +1,9 @@
-//! Which keyword a misspelt word was meant to be.
+//! Which keyword a misspelt word was meant to be, or which one is missing.
 
+use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
+
+use super::parse::keyword_of;
 
 /// Words that begin statements and clauses.
 const KEYWORDS: &[&str] = &[
@@ -79,6 +82,33 @@ pub(super) fn suggest(tokens: &[TokenWithSpan], found: usize) -> Option<String> 
         }
         _ => None,
     })
+}
+
+/// What to do about `FROM t WHERE ..`: a query that begins with FROM has no other clauses before its SELECT.
+pub(super) fn lacks_select(tokens: &[TokenWithSpan], found: usize) -> Option<String> {
+    let clause = keyword_of(&tokens.get(found)?.token);
+    if !matches!(clause, Keyword::WHERE | Keyword::GROUP | Keyword::HAVING | Keyword::QUALIFY | Keyword::WINDOW) {
+        return None;
+    }
+    let is_word = |token: &&TokenWithSpan| !matches!(token.token, Token::Whitespace(_));
+    let mut before = tokens[..found].iter().rev().filter(is_word);
+    let mut depth = 0_usize;
+    loop {
+        let token = before.next()?;
+        match token.token {
+            Token::RParen => depth += 1,
+            // The bracket that the clause stands in.
+            Token::LParen => depth = depth.checked_sub(1)?,
+            _ if depth == 0 && keyword_of(&token.token) == Keyword::FROM => break,
+            _ => {}
+        }
+    }
+    const BEFORE_QUERY: [Keyword; 6] =
+        [Keyword::AS, Keyword::UNION, Keyword::ALL, Keyword::EXCEPT, Keyword::INTERSECT, Keyword::EXPLAIN];
+    let begins_query = before
+        .next()
+        .is_none_or(|token| token.token == Token::LParen || BEFORE_QUERY.contains(&keyword_of(&token.token)));
+    begins_query.then(|| "write SELECT * before that FROM, or SELECT .. behind its tables".to_owned())
 }
 
 fn nearest(word: &str) -> Option<&'static str> {

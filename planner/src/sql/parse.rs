@@ -5,7 +5,7 @@
 
 use datafusion::common::DataFusionError;
 use datafusion::config::{ConfigOptions, Dialect};
-use datafusion::sql::parser::{DFParser, DFParserBuilder, Statement as DFStatement};
+use datafusion::sql::parser::{DFParser, DFParserBuilder, ResetStatement, Statement as DFStatement};
 use sqlparser::ast;
 use sqlparser::dialect::{Dialect as ParserDialect, GenericDialect, dialect_from_str};
 use sqlparser::keywords::Keyword;
@@ -201,7 +201,8 @@ impl Text<'_> {
 
     fn syntax(&self, message: String, location: Option<Location>) -> PlannerError {
         let found = location.and_then(|location| self.tokens.iter().position(|token| token.span.start == location));
-        let hint = found.and_then(|found| keyword::suggest(self.tokens, found));
+        let lacks_select = |found| keyword::lacks_select(self.tokens, found);
+        let hint = found.and_then(|found| lacks_select(found).or_else(|| keyword::suggest(self.tokens, found)));
         let position = match location {
             Some(location) => offset_of_location(self.sql, location),
             // Without a place it is the end of the text that was not expected.
@@ -289,7 +290,13 @@ fn no_nested_explain(sql: &str, tokens: &[TokenWithSpan]) -> Result<()> {
 
 /// Sorts out what the engine does itself.
 fn classify(text: &Text<'_>, statement: DFStatement) -> Result<Statement> {
-    let DFStatement::Statement(statement) = statement else { return Ok(Statement::DataFusion(Box::new(statement))) };
+    let statement = match statement {
+        DFStatement::Statement(statement) => statement,
+        DFStatement::Reset(ResetStatement::Variable(variable)) => {
+            return Ok(Statement::DataFusion(Box::new(settings::reset(variable))));
+        }
+        other => return Ok(Statement::DataFusion(Box::new(other))),
+    };
     Ok(match *statement {
         ast::Statement::CreateView(create) if view::is_plain(&create) && !create.materialized => {
             Statement::CreateView(Box::new(view::create_view(text, create)))
@@ -298,6 +305,10 @@ fn classify(text: &Text<'_>, statement: DFStatement) -> Result<Statement> {
         ast::Statement::DropFunction(drop) => Statement::DropFunction(drop),
         drop @ ast::Statement::Drop { .. } => named::drop(drop),
         ast::Statement::Set(set) => Statement::DataFusion(Box::new(settings::set(set))),
+        ast::Statement::ShowVariable { variable } => {
+            let show = ast::Statement::ShowVariable { variable: settings::shown(variable) };
+            Statement::DataFusion(Box::new(DFStatement::Statement(Box::new(show))))
+        }
         other => Statement::DataFusion(Box::new(DFStatement::Statement(Box::new(other)))),
     })
 }

@@ -4,6 +4,9 @@
 //! kinds is refused: which value belongs to `?` would be anyone's guess. So is a number that is too high, because DataFusion
 //! makes a list of all parameters up to it.
 
+use std::ops::ControlFlow;
+
+use sqlparser::ast::{CastKind, DataType, Expr, Statement, Value, VisitMut, VisitorMut};
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use super::position::offset_of_token;
@@ -39,6 +42,49 @@ pub(super) fn number(sql: &str, tokens: &mut [TokenWithSpan]) -> Result<()> {
     Ok(())
 }
 
+/// Puts the arguments of an `EXECUTE` into the places of `$1`, `$2` and so on; `declared` are the types that its `PREPARE` gives.
+pub fn fill_placeholders(statement: &mut Statement, arguments: &[Expr], declared: &[DataType]) {
+    let _: ControlFlow<()> = statement.visit(&mut Fill { arguments, declared });
+}
+
+struct Fill<'a> {
+    arguments: &'a [Expr],
+    declared: &'a [DataType],
+}
+
+impl VisitorMut for Fill<'_> {
+    type Break = ();
+
+    // Afterwards: what was put in is not looked at.
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        if let Expr::Value(value) = expr
+            && let Value::Placeholder(name) = &value.value
+            && let Some(number) = name.strip_prefix('$').and_then(|number| number.parse::<usize>().ok())
+            && let Some(position) = number.checked_sub(1)
+            && let Some(argument) = self.arguments.get(position)
+        {
+            *expr = filling(argument, self.declared.get(position));
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// An argument as it can stand anywhere: `-$1` with -5 is no comment, and `$1 * 2` with 1 + 1 is 4.
+fn filling(argument: &Expr, declared: Option<&DataType>) -> Expr {
+    match (argument, declared) {
+        (argument, Some(data_type)) => Expr::Cast {
+            kind: CastKind::Cast,
+            expr: Box::new(argument.clone()),
+            data_type: data_type.clone(),
+            array: false,
+            format: None,
+        },
+        // The sign of a number is not part of its value.
+        (Expr::Value(_) | Expr::Nested(_), None) => argument.clone(),
+        (argument, None) => Expr::Nested(Box::new(argument.clone())),
+    }
+}
+
 /// Whether it is a number beyond the highest, however many digits it has.
 fn is_too_high(text: &str) -> bool {
     let digits = text.trim_start_matches(['$', '?']);
@@ -53,6 +99,10 @@ fn too_many(position: Option<usize>) -> PlannerError {
 
 #[cfg(test)]
 mod tests {
+    use sqlparser::dialect::GenericDialect;
+    use sqlparser::parser::Parser;
+
+    use super::*;
     use crate::sql::{ParseOptions, parse};
 
     fn read(sql: &str) -> String {
@@ -79,6 +129,32 @@ mod tests {
             assert!(read(sql).contains("at most 65535 parameters"), "{sql}: {}", read(sql));
         }
         assert!(read("SELECT $65535").contains("$65535"));
+    }
+
+    #[test]
+    fn arguments_take_their_places() {
+        let sql = "SELECT $2 + a, '$1', $3 FROM t WHERE b = $1; EXECUTE p($2, 'x')";
+        let mut statements = Parser::parse_sql(&GenericDialect {}, sql).expect("SQL");
+        let Some(Statement::Execute { parameters, .. }) = statements.pop() else { panic!() };
+        fill_placeholders(&mut statements[0], &parameters, &[]);
+        assert_eq!(statements[0].to_string(), "SELECT 'x' + a, '$1', $3 FROM t WHERE b = $2");
+    }
+
+    #[test]
+    fn arguments_stay_what_they_are() {
+        for (types, arguments, expected) in [
+            ("", "-5, 1 + 1", "SELECT -(-5) AS a, (1 + 1) * 2 AS b"),
+            ("", "5, (1 + 1)", "SELECT -5 AS a, (1 + 1) * 2 AS b"),
+            ("", "NULL, true", "SELECT -NULL AS a, true * 2 AS b"),
+            ("(INT, DOUBLE)", "-5, 1 + 1", "SELECT -CAST(-5 AS INT) AS a, CAST(1 + 1 AS DOUBLE) * 2 AS b"),
+        ] {
+            let sql = format!("PREPARE p {types} AS SELECT -$1 AS a, $2 * 2 AS b; EXECUTE p({arguments})");
+            let mut statements = Parser::parse_sql(&GenericDialect {}, &sql).expect("SQL");
+            let Some(Statement::Execute { parameters, .. }) = statements.pop() else { panic!() };
+            let Some(Statement::Prepare { mut statement, data_types, .. }) = statements.pop() else { panic!() };
+            fill_placeholders(&mut statement, &parameters, &data_types);
+            assert_eq!(statement.to_string(), expected);
+        }
     }
 
     #[test]

@@ -6,7 +6,9 @@ use datafusion::sql::parser::{CopyToSource, Statement as DFStatement};
 use sqlparser::ast::VisitMut;
 
 use super::cast_names::CastNames;
+use super::decimal_values::DecimalColumns;
 use super::fetch_first::FetchFirst;
+use super::from_first::FromFirst;
 use super::inner_values::InnerValues;
 use super::queries_in_values::QueriesInValues;
 use super::statement::{PinTarget, Statement, Subject};
@@ -42,9 +44,11 @@ pub fn rewrite_query(statement: &mut DFStatement) {
 }
 
 fn queries(tree: &mut impl VisitMut) {
+    let _: ControlFlow<()> = tree.visit(&mut FromFirst);
     let _: ControlFlow<()> = tree.visit(&mut FetchFirst);
     let _: ControlFlow<()> = tree.visit(&mut QueriesInValues);
     let _: ControlFlow<()> = tree.visit(&mut InnerValues);
+    let _: ControlFlow<()> = tree.visit(&mut DecimalColumns);
     let _: ControlFlow<()> = tree.visit(&mut TrueFilters);
     let _: ControlFlow<()> = tree.visit(&mut CastNames);
 }

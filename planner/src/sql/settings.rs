@@ -1,4 +1,4 @@
-//! [`set`]: `SET TIME ZONE` and `SET .. TO DEFAULT`, as PostgreSQL has them.
+//! [`set`]: `SET TIME ZONE`, `SET search_path` and `SET .. TO DEFAULT`, as PostgreSQL has them.
 //!
 //! ```text
 //!   SET TIME ZONE 'Europe/Berlin'       SET timezone = 'Europe/Berlin'
@@ -6,12 +6,19 @@
 //!   SET TIME ZONE INTERVAL '-08:00' HOUR TO MINUTE
 //!   SET TIME ZONE LOCAL | DEFAULT       RESET timezone
 //!   SET x TO DEFAULT                    RESET x
+//!   SET search_path = s                 USE s        also: SET schema = 's'
+//!   RESET search_path                   RESET datafusion.catalog.default_schema
 //! ```
 
 use datafusion::sql::parser::{ResetStatement, Statement as DFStatement};
-use sqlparser::ast::{self, DateTimeField, Expr, Ident, Interval, ObjectName, Set, UnaryOperator, Value};
+use sqlparser::ast::{
+    self, DateTimeField, Expr, Ident, Interval, ObjectName, ObjectNamePart, Set, UnaryOperator, Use, Value,
+};
 
 const TIME_ZONE: &str = "timezone";
+/// DataFusion's setting for the schema of names that have none, and what others call it.
+const DEFAULT_SCHEMA: [&str; 3] = ["datafusion", "catalog", "default_schema"];
+const SCHEMA: [&str; 2] = ["search_path", "schema"];
 
 /// The statement as DataFusion knows it; what is not understood stays as it is, and is refused later.
 pub(super) fn set(set: Set) -> DFStatement {
@@ -31,16 +38,54 @@ pub(super) fn set(set: Set) -> DFStatement {
         Set::SingleAssignment { scope: None, hivevar: false, variable, values } if matches!(values.as_slice(), [value] if is_word(value, "default")) => {
             reset(variable)
         }
-        other => assign(other),
+        other => match schema(&other) {
+            Some(schema) => DFStatement::Statement(Box::new(ast::Statement::Use(Use::Schema(schema)))),
+            None => assign(other),
+        },
+    }
+}
+
+/// Whether a setting is the schema of names that have none, by a name that other engines have for it.
+pub(super) fn names_schema(variable: &ObjectName) -> bool {
+    matches!(variable.0.as_slice(), [ObjectNamePart::Identifier(name)] if is_schema(name))
+}
+
+/// What `SHOW` shows.
+pub(super) fn shown(variable: Vec<Ident>) -> Vec<Ident> {
+    let is_alias = matches!(variable.as_slice(), [name] if is_schema(name));
+    if is_alias { DEFAULT_SCHEMA.map(Ident::new).to_vec() } else { variable }
+}
+
+/// The setting goes back to what the session started with.
+pub(super) fn reset(variable: ObjectName) -> DFStatement {
+    let variable = match names_schema(&variable) {
+        true => ObjectName::from(DEFAULT_SCHEMA.map(Ident::new).to_vec()),
+        false => variable,
+    };
+    DFStatement::Reset(ResetStatement::Variable(variable))
+}
+
+fn is_schema(name: &Ident) -> bool {
+    SCHEMA.iter().any(|known| name.value.eq_ignore_ascii_case(known))
+}
+
+/// The schema that names without one are to be looked for in, if it is that what is set.
+fn schema(set: &Set) -> Option<ObjectName> {
+    let Set::SingleAssignment { scope: None, hivevar: false, variable, values } = set else { return None };
+    match values.as_slice() {
+        _ if !names_schema(variable) => None,
+        [Expr::Identifier(name)] => Some(ObjectName::from(vec![name.clone()])),
+        [Expr::CompoundIdentifier(names)] => Some(ObjectName::from(names.clone())),
+        [Expr::Value(value)] => match &value.value {
+            Value::SingleQuotedString(name) => Some(ObjectName::from(vec![Ident::with_quote('"', name.as_str())])),
+            _ => None,
+        },
+        _ => None,
     }
 }
 
 fn assign(set: Set) -> DFStatement {
     DFStatement::Statement(Box::new(ast::Statement::Set(set)))
-}
-
-fn reset(variable: ObjectName) -> DFStatement {
-    DFStatement::Reset(ResetStatement::Variable(variable))
 }
 
 fn is_word(value: &Expr, word: &str) -> bool {
@@ -108,7 +153,7 @@ fn hours_and_minutes(text: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use crate::sql::{ParseOptions, Statement, parse};
+    use crate::sql::{ParseOptions, Statement, parse, refuse_ignored};
 
     fn read(sql: &str) -> String {
         match parse(sql, &ParseOptions::default()) {
@@ -132,6 +177,7 @@ mod tests {
             ("SET nectarine.reuse = DEFAULT", "RESET nectarine.reuse"),
             ("SET SESSION nectarine.reuse = 'off'", "SET nectarine.reuse = 'off'"),
             ("SET nectarine.reuse = 'default'", "SET nectarine.reuse = 'default'"),
+            ("SHOW timezone", "SHOW timezone"),
         ] {
             assert_eq!(read(sql), expected, "{sql}");
         }
@@ -141,5 +187,26 @@ mod tests {
             assert!(read(sql).contains("INTERVAL"), "{sql}: left to be refused");
         }
         assert!(read("SET LOCAL TIME ZONE 'UTC'").contains("LOCAL"), "of a transaction, which is left to be refused");
+    }
+
+    #[test]
+    fn the_schema_as_others_call_it() {
+        for (sql, expected) in [
+            ("SET search_path = s", "USE SCHEMA s"),
+            ("SET search_path TO \"S\"", "USE SCHEMA \"S\""),
+            ("SET SESSION search_path TO nectarine.s", "USE SCHEMA nectarine.s"),
+            ("SET schema = 'two words'", "USE SCHEMA \"two words\""),
+            ("SET search_path TO DEFAULT", "RESET datafusion.catalog.default_schema"),
+            ("RESET search_path", "RESET datafusion.catalog.default_schema"),
+            ("SHOW search_path", "SHOW datafusion catalog default_schema"),
+            ("USE s", "USE s"),
+        ] {
+            assert_eq!(read(sql), expected, "{sql}");
+        }
+        let sql = "SET search_path = s, public";
+        let statement = parse(sql, &ParseOptions::default()).expect("SQL").expect("a statement");
+        let error = refuse_ignored(&statement, sql).expect_err(sql);
+        assert_eq!(error.to_string(), "search_path of several schemas is not supported");
+        assert!(error.position().is_some_and(|position| sql[position..].starts_with("search_path")), "{error:?}");
     }
 }

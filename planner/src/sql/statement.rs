@@ -243,6 +243,15 @@ pub struct ShowCreate {
 }
 
 impl Statement {
+    /// Which columns a `CREATE TABLE` declares NOT NULL, in order; empty where it declares none.
+    pub fn not_null_columns(&self) -> Vec<bool> {
+        let Self::DataFusion(statement) = self else { return vec![] };
+        let DFStatement::Statement(statement) = statement.as_ref() else { return vec![] };
+        let ast::Statement::CreateTable(create) = statement.as_ref() else { return vec![] };
+        let is_not_null = |option: &ast::ColumnOptionDef| matches!(option.option, ast::ColumnOption::NotNull);
+        create.columns.iter().map(|column| column.options.iter().any(is_not_null)).collect()
+    }
+
     /// The statement of sqlparser inside, looking through `EXPLAIN`.
     pub(super) fn sql(&self) -> Option<&ast::Statement> {
         let (Self::DataFusion(statement)
@@ -262,6 +271,26 @@ impl Statement {
                 DFStatement::Explain(explain) => statement = &explain.statement,
                 _ => return None,
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::sql::{ParseOptions, parse};
+
+    #[test]
+    fn columns_that_are_declared_not_null() {
+        for (sql, expected) in [
+            ("CREATE TABLE t (a INT NOT NULL, b INT, c INT DEFAULT 1 NOT NULL)", vec![true, false, true]),
+            ("CREATE TABLE t (a INT NULL)", vec![false]),
+            ("CREATE TABLE t (a INT, b INT NOT NULL) AS SELECT 1, 2", vec![false, true]),
+            ("CREATE TABLE t AS SELECT 1 AS a", vec![]),
+            ("SELECT 1 AS a INTO t", vec![]),
+            ("DROP TABLE t", vec![]),
+        ] {
+            let statement = parse(sql, &ParseOptions::default()).expect(sql).expect(sql);
+            assert_eq!(statement.not_null_columns(), expected, "{sql}");
         }
     }
 }

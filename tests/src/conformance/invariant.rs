@@ -15,13 +15,16 @@ use sqllogictest::{AsyncDB, DBOutput, Record, Runner};
 use super::run::{prepare, records};
 use super::{Corpus, Exceptions, ours::Nectarine};
 use crate::db::rows_text;
-use crate::invariance::{Random, Rows, order_of};
+use crate::invariance::{Random, Rows, order_of, verify_all};
 
 const PARTITIONS: &str = "datafusion.execution.target_partitions";
 const BATCH: &str = "datafusion.execution.batch_size";
 
 /// Runs that decide whether a query has a right answer: partitions and batch sizes.
 const REFERENCES: [(&str, &str); 5] = [("1", "8192"), ("7", "3"), ("4", "8192"), ("2", "1"), ("3", "100")];
+
+/// Entries that are computed anew after each script.
+const VERIFIED_MAX: usize = 100;
 
 /// What came of it.
 #[derive(Debug, Default)]
@@ -87,6 +90,15 @@ async fn run_script(script: &Path, home: PathBuf, seed: u64, report: Shared) {
     }
     drop(runner);
     if let Ok(ours) = Nectarine::open(script, context.session_ctx(), Some(&home)).await {
+        // While its tables are there.
+        let verified = verify_all(&ours.session, VERIFIED_MAX).await;
+        {
+            let mut report = report.lock().unwrap_or_else(PoisonError::into_inner);
+            for (what, outcome) in [("entries that are the same", "same"), ("entries not verified", "not verified")] {
+                *report.counts.entry(what.to_owned()).or_default() += verified.counted(outcome);
+            }
+            report.differences.extend(verified.different.iter().map(|wrong| format!("{}: {wrong}", script.display())));
+        }
         drop_everything(&ours).await;
         ours.engine.shutdown().await;
     }

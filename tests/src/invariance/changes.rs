@@ -7,6 +7,8 @@
 //!   removed    a file goes: the first one, as retention does it, or one in the middle
 //!   restored   one comes back: D + D1 becomes D + D2
 //! ```
+//!
+//! Sometimes derived tables are made anew before, so that they are snapshots of another moment.
 
 use std::path::PathBuf;
 
@@ -27,6 +29,10 @@ impl Tables {
     /// Something changes; says what, for people.
     pub async fn change(&mut self, harness: &mut Harness) -> &'static str {
         self.stock = None;
+        if harness.random.chance(12) {
+            self.take_snapshots(harness).await;
+            self.stock = None;
+        }
         match harness.random.below(10) {
             0 | 1 => self.remove(&mut harness.random),
             2 => self.restore(&mut harness.random),

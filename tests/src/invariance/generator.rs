@@ -4,6 +4,7 @@
 //!   expr   expressions of a type over the columns in scope
 //!   query  SELECTs: joins, groups, windows, unions, subqueries, CTEs
 //!   growing  what is asked again and again of tables that grow
+//!   views  what is asked of views, and of what they are made of
 //! ```
 //!
 //! A cache is wrong where two statements that differ share a key, or one statement meets what another left behind. So
@@ -12,6 +13,7 @@
 mod expr;
 mod growing;
 mod query;
+mod views;
 
 use super::Random;
 use super::sketch::Sketch;
@@ -23,7 +25,7 @@ const EARLIER_MAX: usize = 60;
 
 /// The types that expressions have.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Type {
+pub(super) enum Type {
     Int,
     Text,
     Decimal,

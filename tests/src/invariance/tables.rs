@@ -8,8 +8,9 @@
 //! ```
 //!
 //! All have the same columns, so that every statement fits every table. Values repeat, and NULL, NaN and -0.0 are among
-//! them. Most floats are quarters: their sums are exact in whatever order they are added.
+//! them. Most floats are quarters: their sums are exact in whatever order they are added. `views` has what stands on them.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -18,9 +19,10 @@ use arrow::array::{
     ArrayRef, BooleanArray, Date32Array, Decimal128Array, Float64Array, Int32Array, Int64Array, StringArray,
     TimestampMicrosecondArray,
 };
-use datafusion::prelude::{ParquetReadOptions, SessionConfig, SessionContext};
+use datafusion::catalog::TableProvider;
+use datafusion::prelude::{ParquetReadOptions, SessionContext};
 
-use super::{Harness, Random};
+use super::{Harness, Random, stock_context};
 use crate::files;
 
 /// Columns of every table.
@@ -56,6 +58,8 @@ pub struct Tables {
     /// Files that were taken out: where they were, and where they are.
     pub(super) away: Vec<(PathBuf, PathBuf)>,
     pub(super) stock: Option<SessionContext>,
+    /// The rows that derived tables had when they were made, for stock DataFusion.
+    pub(super) snapshots: BTreeMap<&'static str, Arc<dyn TableProvider>>,
 }
 
 impl Tables {
@@ -69,6 +73,7 @@ impl Tables {
             last_values: None,
             away: vec![],
             stock: None,
+            snapshots: BTreeMap::new(),
         };
         for name in ["m", "n", "z"] {
             harness.run(&format!("CREATE TABLE {name} ({COLUMNS})")).await;
@@ -79,6 +84,7 @@ impl Tables {
         for name in ["m", "m", "n"] {
             tables.feed(harness, name).await;
         }
+        tables.make_views(harness).await;
         tables
     }
 
@@ -108,6 +114,9 @@ impl Tables {
     pub async fn grow(&mut self, harness: &mut Harness) {
         let name = *harness.random.pick(&NAMES[..5]);
         self.feed(harness, name).await;
+        if harness.random.chance(20) {
+            self.take_snapshots(harness).await;
+        }
     }
 
     pub(super) async fn feed(&mut self, harness: &mut Harness, name: &str) {
@@ -160,11 +169,7 @@ impl Tables {
         if let Some(stock) = &self.stock {
             return stock.clone();
         }
-        // It pushes these filters to the wrong column where two have one name (apache/datafusion 25244).
-        let config = ["join", "topk", "aggregate"].into_iter().fold(SessionConfig::new(), |config, of| {
-            config.set_bool(&format!("datafusion.optimizer.enable_{of}_dynamic_filter_pushdown"), false)
-        });
-        let stock = SessionContext::new_with_config(config);
+        let stock = stock_context();
         for name in &self.external {
             let made = stock.sql(&self.external(name)).await;
             made.unwrap_or_else(|error| panic!("stock DataFusion reads {name}: {error}"));
@@ -181,6 +186,7 @@ impl Tables {
             let frame = stock.read_parquet(paths, ParquetReadOptions::default()).await.expect("extents can be read");
             stock.register_table(name, frame.into_view()).expect("a new name");
         }
+        self.add_views(&stock).await;
         self.stock = Some(stock.clone());
         stock
     }

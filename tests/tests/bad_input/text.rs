@@ -387,8 +387,10 @@ async fn unknown_settings_and_bad_values() {
         !! did you mean "datafusion.execution.batch_size"?
         SET datafusion.execution.batch_size = 'many';
         !! batch_size
-        SET nectarine.query_log_keep = -1;
-        !! query_log_keep
+        SET nectarine.statement_timeout = -1;
+        !! statement_timeout
+        SET nectarine.query_log_keep = 2;
+        !! nectarine.query_log_keep is read when the home is opened
         SET nectarine.verify_extents = 'perhaps';
         !! verify_extents
         SET nectarine.extent_bytes_max = 'lots';
@@ -399,6 +401,9 @@ async fn unknown_settings_and_bad_values() {
         !! did you mean "nectarine.memory_limit"?
         SHOW nectarine.memory_limt;
         !! unknown setting "nectarine.memory_limt"
+        !! did you mean "nectarine.memory_limit"?
+        SHOW memory_limit;
+        !! unknown setting "memory_limit"
         !! did you mean "nectarine.memory_limit"?
         SHOW datafusion.execution.batch_siz;
         !! did you mean "datafusion.execution.batch_size"?
@@ -415,6 +420,9 @@ async fn unknown_settings_and_bad_values() {
         ("memory_limit", "lots"),
         ("memory_limit", "-5"),
         ("memory_limit", "0%"),
+        ("memory_limit", "0"),
+        ("extent_bytes_max", "0"),
+        ("datafusion.runtime.memory_limit", "4G"),
         ("spill_limit", "101%"),
         ("nope", "1"),
         ("query_log_keep", "x"),

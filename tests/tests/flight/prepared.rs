@@ -75,6 +75,40 @@ async fn parameters_are_described_and_bound() {
     assert_eq!(caller.query_prepared(handle, Some(none)).await.unwrap().text(), "");
 }
 
+/// A decimal is stored with the digits that it has, one or many at a time, as it is or as text.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn decimals_are_stored_as_they_are() {
+    let served = Served::open().await;
+    let mut caller = served.caller().await;
+    caller.update("CREATE TABLE d (n INT, x DECIMAL(20, 4))").await.unwrap();
+    let exact = "1234567890123456.7891";
+    let decimals = |values: Vec<i128>, scale: i8| -> ArrayRef {
+        Arc::new(Decimal128Array::from(values).with_precision_and_scale(38, scale).unwrap())
+    };
+    let insert = caller.prepare("INSERT INTO d VALUES (?, ?)").await.unwrap();
+    let types = schema_of(&insert.parameter_schema);
+    assert_eq!(types.field(1).data_type(), &DataType::Decimal128(20, 4));
+    let handle = &insert.prepared_statement_handle;
+    let value = 12_345_678_901_234_567_891_i128;
+    for given in [
+        values(vec![int(1), decimals(vec![value], 4)]),
+        values(vec![int(2), decimals(vec![value * 100], 6)]),
+        values(vec![int(3), text(exact)]),
+        values(vec![Arc::new(Int64Array::from(vec![4, 5])), decimals(vec![value, value], 4)]),
+        values(vec![Arc::new(Int64Array::from(vec![6, 7])), Arc::new(StringArray::from(vec![exact, exact]))]),
+    ] {
+        caller.update_prepared(handle, Some(given)).await.unwrap();
+    }
+    let half = caller.prepare(&format!("INSERT INTO d (x, n) VALUES ({exact}, ?)")).await.unwrap();
+    caller.update_prepared(&half.prepared_statement_handle, Some(values(vec![int(8)]))).await.unwrap();
+    let many = values(vec![Arc::new(Int64Array::from(vec![9, 10]))]);
+    caller.update_prepared(&half.prepared_statement_handle, Some(many)).await.unwrap();
+    let explained = caller.prepare("EXPLAIN ANALYZE INSERT INTO d VALUES (?, ?)").await.unwrap();
+    let given = values(vec![int(11), decimals(vec![value], 4)]);
+    caller.query_prepared(&explained.prepared_statement_handle, Some(given)).await.unwrap();
+    assert_eq!(caller.text("SELECT x, count(*) FROM d GROUP BY x").await.unwrap(), format!("{exact}|11"));
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn many_parameters_keep_their_order() {
     let served = Served::open().await;

@@ -39,7 +39,7 @@ fn run(seed: u64, n_statements: usize) {
                 println!("{n}: {}", harness.report());
             }
         }
-        harness.finish();
+        harness.finish().await;
         let n_segments = harness.counted("runs that read some extents and not others");
         assert!(n_segments > 0 || n_statements < STATEMENTS, "nothing was reused that is worth a test");
     });

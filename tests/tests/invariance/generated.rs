@@ -31,7 +31,7 @@ fn run(seed: u64, n_statements: usize) {
                 println!("{n}: {}", harness.report());
             }
         }
-        harness.finish();
+        harness.finish().await;
     });
     runtime.block_on(task).expect("no difference");
 }

@@ -163,3 +163,182 @@ async fn show_create_can_be_run_again() {
     let definition = db.ok("SHOW CREATE TABLE renamed").await;
     assert!(definition.contains("renamed") && !definition.contains("TABLE t "), "{definition}");
 }
+
+/// `USE schema` and what other engines call it: where names without a schema are looked for.
+#[tokio::test]
+async fn use_schema() {
+    let db = Db::new().await;
+    db.script(
+        r#"
+        CREATE SCHEMA sales;
+        CREATE SCHEMA "Two Words";
+        CREATE TABLE t AS SELECT 'public' AS place;
+        CREATE TABLE sales.t AS SELECT 'sales' AS place;
+        CREATE TABLE "Two Words".t AS SELECT 'two words' AS place;
+        USE sales;
+        -> USE
+        SELECT place FROM t;
+        -> sales
+        SHOW search_path;
+        -> datafusion.catalog.default_schema|sales
+        CREATE TABLE made_here AS SELECT 1 AS a;
+        USE nectarine;
+        -> USE
+        SELECT place FROM t;
+        -> sales
+        USE "Two Words";
+        SELECT place FROM t;
+        -> two words
+        USE nectarine.public;
+        SELECT place FROM t;
+        -> public
+        SELECT a FROM sales.made_here;
+        -> 1
+        USE Sales;
+        SELECT place FROM t;
+        -> sales
+        USE sale;
+        !! Sql: schema "sale" does not exist
+        !! did you mean "sales"?
+        USE nope;
+        !! SHOW SCHEMAS
+        USE "two words";
+        !! did you mean "Two Words"?
+        USE other.sales;
+        !! database "other" does not exist
+        USE a.b.c;
+        !! is not the name of a schema
+        SELECT place FROM t;
+        -> sales
+        RESET search_path;
+        -> RESET
+        SELECT place FROM t;
+        -> public
+        SET search_path = sales;
+        SELECT place FROM t;
+        -> sales
+        SET search_path TO DEFAULT;
+        SELECT place FROM t;
+        -> public
+        SET schema = 'Two Words';
+        SELECT place FROM t;
+        -> two words
+        SET SESSION search_path TO public;
+        SELECT place FROM t;
+        -> public
+        SET schema = 'nope';
+        !! schema "nope" does not exist
+        SET search_path = sales, public;
+        !! Unsupported: search_path of several schemas is not supported
+        !! USE names the one schema
+        USE system;
+        SELECT count(*) > 0 FROM queries;
+        -> true
+        USE public;
+        "#,
+    )
+    .await;
+    // Others begin where they did.
+    db.ok("USE sales").await;
+    assert_eq!(db.client().ok("SELECT place FROM t").await, "public");
+    assert_eq!(db.ok("SELECT place FROM t").await, "sales");
+    let source = "SELECT source FROM system.settings WHERE name = 'datafusion.catalog.default_schema'";
+    assert_eq!(db.ok(source).await, "session");
+}
+
+/// Schemas that somebody cannot see are not there for him.
+#[tokio::test]
+async fn use_schema_of_others() {
+    let db = Db::new().await;
+    db.script(
+        r#"
+        CREATE USER bob PASSWORD 'long enough';
+        CREATE SCHEMA ours;
+        CREATE SCHEMA hidden;
+        CREATE TABLE ours.t AS SELECT 1 AS a;
+        CREATE TABLE hidden.t AS SELECT 2 AS a;
+        GRANT SELECT ON ours.t TO bob;
+        "#,
+    )
+    .await;
+    db.user("bob")
+        .script(
+            r#"
+            USE ours;
+            SELECT a FROM t;
+            -> 1
+            USE hidden;
+            !! schema "hidden" does not exist
+            SHOW TABLES FROM hidden;
+            !! schema "hidden" does not exist
+            SHOW SCHEMAS;
+            -> nectarine|ours
+            -> nectarine|system
+            SHOW TABLES FROM ours;
+            -> nectarine|ours|t|BASE TABLE
+            USE public;
+            -> USE
+            "#,
+        )
+        .await;
+}
+
+#[tokio::test]
+async fn show_schemas_tables_and_views() {
+    let db = Db::new().await;
+    db.script(
+        r#"
+        CREATE SCHEMA sales;
+        CREATE TABLE orders AS SELECT 1 AS a;
+        CREATE TABLE items AS SELECT 1 AS a;
+        CREATE VIEW ordered AS SELECT * FROM orders;
+        CREATE VIEW sales.weekly AS SELECT * FROM orders;
+        CREATE MATERIALIZED VIEW sales.daily AS SELECT * FROM orders;
+        SHOW TABLES LIKE 'order%';
+        -> nectarine|public|ordered|VIEW
+        -> nectarine|public|orders|BASE TABLE
+        SHOW TABLES ILIKE 'ORDERS';
+        -> nectarine|public|orders|BASE TABLE
+        SHOW TABLES FROM public;
+        -> nectarine|public|items|BASE TABLE
+        -> nectarine|public|ordered|VIEW
+        -> nectarine|public|orders|BASE TABLE
+        SHOW TABLES IN nectarine.sales LIKE 'w%';
+        -> nectarine|sales|weekly|VIEW
+        SHOW TABLES FROM nectarine LIKE 'it%';
+        -> nectarine|public|items|BASE TABLE
+        SHOW TABLES WHERE table_type = 'VIEW' AND table_schema = 'sales';
+        -> nectarine|sales|daily|VIEW
+        -> nectarine|sales|weekly|VIEW
+        SHOW TABLES LIKE 'o''x%';
+        SHOW TABLES FROM sale;
+        !! Sql: schema "sale" does not exist
+        !! did you mean "sales"?
+        SHOW TABLES FROM other.sales;
+        !! database "other" does not exist
+        SHOW TERSE TABLES;
+        !! Unsupported: SHOW TABLES takes no such clause
+        !! SELECT * FROM information_schema.tables
+        SHOW VIEWS;
+        -> nectarine|public|ordered|VIEW
+        -> nectarine|sales|daily|VIEW
+        -> nectarine|sales|weekly|VIEW
+        SHOW VIEWS FROM sales LIKE '%ly';
+        -> nectarine|sales|daily|VIEW
+        -> nectarine|sales|weekly|VIEW
+        SHOW MATERIALIZED VIEWS;
+        -> nectarine|sales|daily|materialized view
+        SHOW SCHEMAS LIKE 's%';
+        -> nectarine|sales
+        -> nectarine|system
+        SHOW DATABASES;
+        -> nectarine
+        SHOW DATABASES LIKE 'x%';
+        SHOW DATABASES FROM nectarine;
+        !! SHOW DATABASES takes no such clause
+        "#,
+    )
+    .await;
+    assert!(db.ok("SHOW VIEWS FROM system").await.contains("nectarine|system|queries|VIEW"));
+    assert!(db.ok("EXPLAIN SHOW TABLES LIKE 'o%'").await.contains("table_name"));
+}

@@ -166,3 +166,39 @@ async fn what_a_killed_copy_left_is_swept() {
     assert!(fresh.exists(), "what may be about to be locked is not");
     assert_eq!(db.ok("SELECT sum(a) FROM '{dir}/d/'").await, "3");
 }
+
+/// Compressions of Parquet need no level, wherever they are named.
+#[tokio::test]
+async fn parquet_compressions_without_a_level() {
+    let db = Db::new().await;
+    db.ok("CREATE TABLE t AS SELECT value AS a, 'x' || (value % 3) AS s FROM generate_series(1, 5000)").await;
+    for word in ["zstd", "ZSTD", "gzip", "brotli", "'zstd(9)'", "snappy", "lz4", "lz4_raw", "none", "uncompressed"] {
+        assert_eq!(db.ok(&format!("COPY t TO '{{dir}}/x.parquet' (COMPRESSION {word})")).await, "COPY 5000", "{word}");
+        let stored = format!("COPY t TO '{{dir}}/y/' STORED AS PARQUET OPTIONS (compression {word})");
+        assert_eq!(db.ok(&stored).await, "COPY 5000", "{word}");
+        assert_eq!(db.ok("SELECT count(*), sum(a) FROM '{dir}/x.parquet'").await, "5000|12502500", "{word}");
+    }
+    db.script(
+        r#"
+        COPY t TO '{dir}/z.parquet' OPTIONS ('format.compression' 'snappy', 'format.compression::s' 'zstd');
+        -> COPY 5000
+        COPY t TO '{dir}/bad.parquet' (COMPRESSION lzma);
+        !! Sql: unknown compression "lzma" for Parquet
+        COPY t TO '{dir}/bad.parquet' (COMPRESSION 'zstd(');
+        !! Sql: unknown compression
+        SET datafusion.execution.parquet.compression = 'zstd(';
+        !! unknown compression
+        SET datafusion.execution.parquet.compression = 'gzip';
+        SHOW datafusion.execution.parquet.compression;
+        -> datafusion.execution.parquet.compression|gzip(6)
+        COPY t TO '{dir}/w.parquet';
+        -> COPY 5000
+        RESET datafusion.execution.parquet.compression;
+        "#,
+    )
+    .await;
+    assert!(!db.path("bad.parquet").exists());
+    let of_files = Db::with(&[("datafusion.execution.parquet.compression", "zstd")]).await;
+    of_files.ok("COPY (SELECT 1 AS a) TO '{dir}/x.parquet'").await;
+    assert_eq!(of_files.ok("SELECT a FROM '{dir}/x.parquet'").await, "1");
+}

@@ -88,6 +88,94 @@ async fn numbers_are_stored_with_all_their_digits() {
     .await;
 }
 
+/// However it gets into the table, a number is the one that was written.
+#[tokio::test]
+async fn one_value_however_it_is_inserted() {
+    let db = Db::new().await;
+    db.script(
+        r#"
+        CREATE TABLE d (n INT, x DECIMAL(20, 4));
+        INSERT INTO d VALUES (1, 1234567890123456.7891);
+        PREPARE p AS INSERT INTO d VALUES (2, 1234567890123456.7891);
+        EXECUTE p;
+        -> INSERT 1
+        EXPLAIN ANALYZE INSERT INTO d VALUES (3, 1234567890123456.7891);
+        PREPARE q AS INSERT INTO d (x, n) VALUES ($1, $2);
+        EXECUTE q(1234567890123456.7891, 4);
+        -> INSERT 1
+        EXECUTE q(-1234567890123456.7891, -4);
+        PREPARE r AS EXPLAIN ANALYZE INSERT INTO d (x, n) VALUES (1234567890123456.7891, 5);
+        EXECUTE r;
+        EXPLAIN ANALYZE VERBOSE INSERT INTO d (VALUES (6, 1234567890123456.7891));
+        PREPARE s (INT, DECIMAL(20, 4)) AS INSERT INTO d (VALUES ($1, $2));
+        EXECUTE s(7, 1234567890123456.7891);
+        CREATE TABLE made (n INT, x DECIMAL(20, 4)) AS VALUES (8, 1234567890123456.7891);
+        INSERT INTO d SELECT * FROM made;
+        PREPARE t AS CREATE TABLE more (n INT, x DECIMAL(20, 4)) AS VALUES (9, 1234567890123456.7891);
+        EXECUTE t;
+        INSERT INTO d SELECT * FROM more;
+        EXPLAIN INSERT INTO d VALUES (10, 0.5);
+        INSERT INTO d VALUES (10, (1234567890123456.7891)), (11, -(-1234567890123456.7891)), (-12, -(1234567890123456.7891));
+        INSERT INTO d (x, n) (VALUES (1234567890123456.7891, 13), (00000000000000000000000001234567890123456.7891, 14));
+        PREPARE x AS INSERT INTO d (x, n) (VALUES ($1, $2));
+        EXECUTE x(-(-1234567890123456.7891), 16);
+        SELECT x, array_agg(n ORDER BY n) AS ways FROM d GROUP BY x ORDER BY x;
+        -> -1234567890123456.7891|[-12, -4]
+        -> 1234567890123456.7891|[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 13, 14, 16]
+        PREPARE u AS SELECT n FROM d WHERE x = $1 AND n < 2;
+        EXECUTE u(1234567890123456.7891);
+        -> 1
+        CREATE TABLE w (x DECIMAL(38, 10), i DECIMAL(38, 0), f DOUBLE);
+        INSERT INTO w VALUES (1234567890123456789012345678.0123456789, 12345678901234567890123456789012345678, 0.1);
+        PREPARE v AS INSERT INTO w VALUES ($1, $2, $3);
+        EXECUTE v(1234567890123456789012345678.0123456789, 12345678901234567890123456789012345678, 0.1);
+        SELECT x, i, f, count(*) FROM w GROUP BY x, i, f;
+        -> 1234567890123456789012345678.0123456789|12345678901234567890123456789012345678|0.1|2
+        "#,
+    )
+    .await;
+}
+
+/// What is prepared is planned as it is when it is written by itself.
+#[tokio::test]
+async fn prepared_numbers_are_those_of_any_statement() {
+    let db = Db::new().await;
+    db.script(
+        r#"
+        PREPARE p AS SELECT 1.005::DECIMAL(10, 2) AS a, CAST(-2.675 AS DECIMAL(10, 2)) AS b;
+        EXECUTE p;
+        -> 1.01|-2.68
+        CREATE TABLE t (a DECIMAL(15, 2));
+        INSERT INTO t VALUES (12345678.91);
+        PREPARE q AS SELECT count(*) FROM t WHERE a = 12345678.91 AND a < $1;
+        EXECUTE q(12345678.92);
+        -> 1
+        EXECUTE q(12345678.91);
+        -> 0
+        CREATE OR REPLACE TABLE t (a DOUBLE);
+        PREPARE r AS INSERT INTO t VALUES (0.1);
+        EXECUTE r;
+        CREATE OR REPLACE TABLE t (a DECIMAL(20, 4));
+        EXECUTE r;
+        SELECT a FROM t;
+        -> 0.1000
+        INSERT INTO t VALUES (1.5);
+        PREPARE s AS SELECT count(*) FROM t WHERE a = $1;
+        EXECUTE s(1.5);
+        -> 1
+        EXECUTE s(1.50001);
+        -> 0
+        CREATE TABLE i AS SELECT 2 AS n;
+        PREPARE u AS SELECT count(*) FROM i WHERE n < $1;
+        EXECUTE u(2.5);
+        -> 1
+        EXECUTE u(2);
+        -> 0
+        "#,
+    )
+    .await;
+}
+
 /// PostgreSQL's way is one setting away, and is not mistaken for the other.
 #[tokio::test]
 async fn numbers_can_be_decimals() {

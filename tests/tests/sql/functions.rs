@@ -174,6 +174,16 @@ async fn prepared_statements_see_new_rows() {
         !! expects 1 parameter
         EXECUTE above('text');
         !! text
+        PREPARE nop AS SELECT 42 AS a;
+        EXECUTE nop;
+        -> 42
+        EXECUTE nop(1);
+        !! prepared statement "nop" expects 0 parameters, 1 were given
+        PREPARE two (INT, INT) AS SELECT $1 + 1 AS a;
+        !! Prepare specifies 2 data types but query has 1 parameters
+        PREPARE newest AS SELECT DISTINCT ON (a) a, a + 1 AS b FROM t WHERE a = 1;
+        EXECUTE newest;
+        -> 1|2
         PREPARE add (INT) AS INSERT INTO t VALUES ($1);
         EXECUTE add(100);
         -> INSERT 1

@@ -110,22 +110,24 @@ fn layers() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let home = folder.path().join("home");
     std::fs::create_dir(&home).expect("a folder");
-    let sql = "SELECT value, source FROM system.settings WHERE name = 'nectarine.query_log_keep'";
+    let sql = "SELECT value, source FROM system.settings WHERE name = 'nectarine.statement_timeout'";
     let plain = Program::on(&home);
-    assert_eq!(plain.run(sql).rows(), "10000,default");
-    std::fs::write(home.join("nectarine.toml"), "query_log_keep = 1000\n[datafusion.execution]\nbatch_size = 77\n")
+    assert_eq!(plain.run(sql).rows(), "0,default");
+    std::fs::write(home.join("nectarine.toml"), "statement_timeout = 1000\n[datafusion.execution]\nbatch_size = 77\n")
         .expect("a file");
     assert_eq!(plain.run(sql).rows(), "1000,nectarine.toml");
     assert_eq!(plain.run("SHOW datafusion.execution.batch_size").rows(), "datafusion.execution.batch_size,77");
     let with_environment = |program: &Program| {
         let mut command = program.command();
-        command.env("NECTARINE_QUERY_LOG_KEEP", "2000").args(["-c", sql]);
+        command.env("NECTARINE_STATEMENT_TIMEOUT", "2000").args(["-c", sql]);
         finish(command, b"").rows()
     };
     assert_eq!(with_environment(&plain), "2000,environment");
-    let flagged = plain.clone().set("query_log_keep", "3000");
+    let flagged = plain.clone().set("statement_timeout", "3000");
     assert_eq!(with_environment(&flagged), "3000,flag");
-    assert_eq!(flagged.run(&format!("SET nectarine.query_log_keep = 4000; {sql}")).rows(), "4000,session");
+    assert_eq!(flagged.run(&format!("SET nectarine.statement_timeout = 4000; {sql}")).rows(), "4000,session");
+    let error = flagged.run("SET nectarine.query_log_keep = 4000").error();
+    assert!(error.contains("nectarine.query_log_keep is read when the home is opened"), "{error}");
     // Mistakes in any layer are told with where they are.
     std::fs::write(home.join("nectarine.toml"), "query_log_kep = 1000\n").expect("a file");
     let error = plain.run("SELECT 1").error();
@@ -139,6 +141,89 @@ fn layers() {
     std::fs::remove_file(home.join("nectarine.toml")).expect("it was there");
     let error = plain.clone().set("memory_limt", "1GB").run("SELECT 1").error();
     assert!(error.contains("memory_limt") && error.contains("nectarine.memory_limit"), "{error}");
+}
+
+/// A value that is refused is told with what is wanted and with who gave it, in words of people.
+#[test]
+fn values_that_are_refused() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let home = folder.path().join("home");
+    std::fs::create_dir(&home).expect("a folder");
+    let plain = Program::on(&home);
+    let flag = |name: &str, value: &str| plain.clone().set(name, value).run("SELECT 1").error();
+    let variable = |name: &str, value: &str| {
+        let mut command = plain.command();
+        command.env(name, value).args(["-c", "SELECT 1"]);
+        finish(command, b"").error()
+    };
+    for (error, all) in [
+        (
+            flag("query_log_keep", "many"),
+            ["cannot set nectarine.query_log_keep to \"many\" (from a flag)", "write a whole number"],
+        ),
+        (
+            variable("NECTARINE_VERIFY_EXTENTS", "perhaps"),
+            ["(from the environment variable NECTARINE_VERIFY_EXTENTS)", "write true or false"],
+        ),
+        (flag("spill_limit", "lots"), ["nectarine.spill_limit = \"lots\" as a size (from a flag)", "512MB"]),
+        (flag("memory_limit", "0"), ["nectarine.memory_limit must be more than nothing", "(from a flag)"]),
+        (
+            variable("NECTARINE_MEMORY_LIMIT", "0"),
+            ["nectarine.memory_limit must be more than nothing", "variable NECTARINE_MEMORY_LIMIT)"],
+        ),
+        (
+            flag("datafusion.runtime.memory_limit", "4G"),
+            ["datafusion.runtime.memory_limit belongs to the engine", "nectarine.memory_limit"],
+        ),
+        (
+            variable("DATAFUSION_RUNTIME_TEMP_DIRECTORY", "/x"),
+            ["datafusion.runtime.temp_directory belongs to the engine", "tmp folder"],
+        ),
+    ] {
+        for words in all {
+            assert!(error.contains(words), "{words}: {error}");
+        }
+        assert!(!error.contains("caused by") && !error.contains("External"), "{error}");
+    }
+}
+
+/// Memory, spills and their folder are bounded for all sessions together, and no session gets others.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_runtime_is_not_of_a_session() {
+    let db = Db::with(&[("memory_limit", "20MB")]).await;
+    db.script(
+        r#"
+        SET datafusion.runtime.memory_limit = '4G';
+        !! datafusion.runtime.memory_limit belongs to the engine
+        !! nectarine.memory_limit
+        RESET datafusion.runtime.memory_limit;
+        !! datafusion.runtime.memory_limit belongs to the engine
+        SET datafusion.runtime.max_temp_directory_size = '100G';
+        !! nectarine.spill_limit
+        RESET datafusion.runtime.max_temp_directory_size;
+        !! nectarine.spill_limit
+        SET datafusion.runtime.temp_directory = '{dir}/elsewhere';
+        !! the home's tmp folder
+        RESET datafusion.runtime.temp_directory;
+        !! the home's tmp folder
+        SET datafusion.runtime.list_files_cache_limit = '1G';
+        !! belongs to the engine
+        SET datafusion.runtime.memory_limt = '4G';
+        !! unknown setting "datafusion.runtime.memory_limt"
+        !! did you mean "datafusion.runtime.memory_limit"?
+        RESET datafusion.runtime.memory_limt;
+        !! did you mean "datafusion.runtime.memory_limit"?
+        SHOW datafusion.runtime.memory_limt;
+        !! did you mean "datafusion.runtime.memory_limit"?
+        SHOW datafusion.runtime.memory_limit;
+        -> datafusion.runtime.memory_limit|20M
+        "#,
+    )
+    .await;
+    assert!(!db.path("elsewhere").exists());
+    let large = "SELECT length(string_agg(md5(CAST(value AS TEXT)), '')) FROM generate_series(1, 1000000)";
+    let error = db.err(large).await;
+    assert!(error.starts_with("Resources:"), "{error}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

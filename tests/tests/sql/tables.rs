@@ -134,9 +134,21 @@ async fn columns_that_must_not_be_null() {
         !! NULL in column "a" of "public.n", which is NOT NULL
         INSERT INTO n SELECT CASE WHEN value > 5 THEN NULL ELSE value END, 1 FROM generate_series(1, 10);
         !! NULL in column "a" of "public.n", which is NOT NULL
+        EXPLAIN ANALYZE INSERT INTO n VALUES (NULL, 1);
+        !! NULL in column "a" of "public.n", which is NOT NULL
+        PREPARE p AS INSERT INTO n (b, a) VALUES (1, NULL);
+        EXECUTE p;
+        !! NULL in column "a" of "public.n", which is NOT NULL
+        PREPARE q AS EXPLAIN ANALYZE INSERT INTO n VALUES ($1, 1);
+        EXECUTE q(NULL);
+        !! NULL in column "a" of "public.n", which is NOT NULL
+        CREATE TABLE made (a INT NOT NULL) AS VALUES (1), (NULL);
+        !! NULL in column "a" of "public.made", which is NOT NULL
         CREATE EXTERNAL TABLE e (b INT, a INT NOT NULL) STORED AS PARQUET LOCATION '{dir}/e/';
         INSERT INTO e VALUES (1, 2);
         INSERT INTO e VALUES (NULL, 2), (1, NULL);
+        !! NULL in column "a" of "public.e", which is NOT NULL
+        EXPLAIN ANALYZE INSERT INTO e VALUES (1, NULL);
         !! NULL in column "a" of "public.e", which is NOT NULL
         SELECT * FROM e;
         -> 1|2
@@ -150,6 +162,84 @@ async fn columns_that_must_not_be_null() {
     .await;
     let db = db.reopen().await;
     db.script("INSERT INTO n VALUES (NULL, 1);\n!! NULL in column \"a\"\nSELECT count(*) FROM n;\n-> 1").await;
+}
+
+/// That the rows of a query have no NULL says nothing of those that come later; what the statement declares does.
+#[tokio::test]
+async fn tables_made_of_queries_take_nulls() {
+    let db = Db::new().await;
+    db.script(
+        r#"
+        CREATE TABLE source (k INT NOT NULL, s TEXT NOT NULL);
+        INSERT INTO source VALUES (1, 'x');
+        CREATE TABLE a AS SELECT 1 AS a;
+        CREATE TABLE b AS SELECT k, s, count(*) AS n FROM source GROUP BY k, s;
+        CREATE TABLE c AS VALUES (1, 'x');
+        SELECT k AS x INTO d FROM source;
+        CREATE TABLE e (a INT, b BIGINT NOT NULL) AS SELECT k, k + 1 FROM source;
+        CREATE TABLE f (a INT, b INT NOT NULL) AS SELECT 1, 2;
+        INSERT INTO a VALUES (NULL);
+        -> INSERT 1
+        INSERT INTO b VALUES (NULL, NULL, NULL);
+        -> INSERT 1
+        INSERT INTO c VALUES (NULL, NULL);
+        -> INSERT 1
+        INSERT INTO d SELECT NULL;
+        -> INSERT 1
+        INSERT INTO e VALUES (NULL, 1);
+        -> INSERT 1
+        INSERT INTO e VALUES (1, NULL);
+        !! NULL in column "b" of "public.e", which is NOT NULL
+        CREATE TABLE g (a INT NOT NULL) AS SELECT a FROM a;
+        !! NULL in column "a" of "public.g", which is NOT NULL
+        CREATE OR REPLACE TABLE a AS SELECT a FROM a WHERE a IS NOT NULL;
+        CREATE TABLE g (a INT NOT NULL) AS SELECT a FROM a;
+        PREPARE p AS CREATE TABLE h (a INT NOT NULL, b INT) AS SELECT 1, $1;
+        EXECUTE p(2);
+        -> CREATE TABLE
+        SHOW CREATE TABLE h;
+        -> nectarine|public|h|CREATE TABLE h (a INT NOT NULL, b INT) AS SELECT 1, 2
+        SELECT * FROM h;
+        -> 1|2
+        PREPARE q AS CREATE TABLE i (a INT NOT NULL, b INT) AS SELECT -$1, $2 * 2;
+        EXECUTE q(-5, 1 + 1);
+        SHOW CREATE TABLE i;
+        -> nectarine|public|i|CREATE TABLE i (a INT NOT NULL, b INT) AS SELECT -(-5), (1 + 1) * 2
+        PREPARE r (INT) AS CREATE TABLE j AS SELECT -$1 AS a;
+        EXECUTE r(-5);
+        SHOW CREATE TABLE j;
+        -> nectarine|public|j|CREATE TABLE j AS SELECT -CAST(-5 AS INT) AS a
+        SELECT i.a, i.b, j.a AS c FROM i, j;
+        -> 5|4|5
+        SELECT table_name, column_name FROM information_schema.columns WHERE is_nullable = 'NO' AND table_schema = 'public' ORDER BY 1, 2;
+        -> e|b
+        -> f|b
+        -> g|a
+        -> h|a
+        -> i|a
+        -> source|k
+        -> source|s
+        "#,
+    )
+    .await;
+    let db = db.reopen().await;
+    db.script(
+        r#"
+        SELECT count(*), count(a) FROM a;
+        -> 1|1
+        INSERT INTO a VALUES (NULL), (2);
+        SELECT a FROM a ORDER BY a;
+        -> 1
+        -> 2
+        -> NULL
+        SELECT k, n FROM b ORDER BY k;
+        -> 1|1
+        -> NULL|NULL
+        SELECT count(*) FROM source WHERE k NOT IN (SELECT a FROM a);
+        -> 0
+        "#,
+    )
+    .await;
 }
 
 /// A statement that fails half-way leaves nothing.
@@ -394,6 +484,51 @@ async fn rows_are_changed_by_writing_the_table_anew() {
     .await;
 }
 
+/// What the error of a DELETE recommends keeps every row for which the condition is not true, NULL or not.
+#[tokio::test]
+async fn the_advice_of_a_delete_keeps_nulls() {
+    let db = Db::new().await;
+    db.script(
+        r#"
+        CREATE TABLE t (a INT DEFAULT 7, b TEXT NOT NULL);
+        INSERT INTO t VALUES (1, 'x'), (2, 'y'), (6, 'x'), (NULL, 'x'), (NULL, 'y');
+        "#,
+    )
+    .await;
+    let advice = |error: String| {
+        let from = error.find("CREATE OR REPLACE TABLE").unwrap_or_else(|| panic!("no advice: {error}"));
+        error[from..].split(';').next().expect("a statement").to_owned()
+    };
+    let advised = advice(db.err("DELETE FROM t WHERE a > 5 OR (a < 2 AND b = 'x')").await);
+    db.ok(&advised).await;
+    db.script(
+        r#"
+        SELECT a, b FROM t ORDER BY a, b;
+        -> 2|y
+        -> NULL|x
+        -> NULL|y
+        SELECT column_name, is_nullable FROM information_schema.columns WHERE table_name = 't' ORDER BY 1;
+        -> a|YES
+        -> b|YES
+        CREATE OR REPLACE TABLE t (a INT DEFAULT 7, b TEXT NOT NULL) AS SELECT * FROM t WHERE (a = 2) IS NOT TRUE;
+        INSERT INTO t (b) VALUES ('new');
+        SELECT a, b FROM t ORDER BY a, b;
+        -> 7|new
+        -> NULL|x
+        -> NULL|y
+        CREATE OR REPLACE TABLE t AS SELECT * REPLACE (CASE WHEN b = 'new' THEN 8 ELSE a END AS a) FROM t;
+        SELECT a, b FROM t ORDER BY a, b;
+        -> 8|new
+        -> NULL|x
+        -> NULL|y
+        CREATE OR REPLACE TABLE t AS SELECT * FROM t LIMIT 0;
+        SELECT count(*) FROM t;
+        -> 0
+        "#,
+    )
+    .await;
+}
+
 /// Rows that others commit while a table is written anew from its own are not lost.
 #[tokio::test(flavor = "multi_thread")]
 async fn rows_that_come_while_a_table_is_written_anew() {
@@ -528,4 +663,59 @@ async fn values_of_queries_and_in_brackets() {
         "#,
     )
     .await;
+}
+
+/// `FROM t` is `SELECT * FROM t`, wherever a query can stand.
+#[tokio::test]
+async fn from_without_a_select() {
+    let db = Db::new().await;
+    db.file("x.csv", "a,b\n1,x\n2,y\n");
+    db.script(
+        r#"
+        CREATE TABLE t AS SELECT value AS a, value * 10 AS b FROM generate_series(1, 3);
+        FROM t ORDER BY a LIMIT 2;
+        -> 1|10
+        -> 2|20
+        FROM t SELECT b WHERE a = 3;
+        -> 30
+        FROM t AS x JOIN (SELECT 2 AS a, 'two' AS n) AS y USING (a);
+        -> 2|20|two
+        FROM '{dir}/x.csv' ORDER BY a;
+        -> 1|x
+        -> 2|y
+        FROM (FROM t) WHERE a = 3;
+        !! syntax error
+        !! write SELECT * before that FROM
+        SELECT sum(b) FROM (FROM t) AS q WHERE a IN (FROM (VALUES (1), (3)) AS v) AND EXISTS (FROM t);
+        -> 40
+        WITH w AS (FROM t) FROM w UNION ALL FROM t ORDER BY a, b LIMIT 3;
+        -> 1|10
+        -> 1|10
+        -> 2|20
+        CREATE TABLE z AS FROM t;
+        INSERT INTO z FROM t;
+        SELECT count(*), sum(b) FROM z;
+        -> 6|120
+        CREATE VIEW v AS FROM t;
+        CREATE MATERIALIZED VIEW m AS FROM t;
+        CREATE DERIVED TABLE d AS FROM t;
+        INSERT INTO t VALUES (4, 40);
+        SELECT sum(b) FROM v;
+        -> 100
+        SELECT sum(b) FROM m;
+        -> 100
+        SELECT sum(b) FROM d;
+        -> 60
+        COPY (FROM t) TO '{dir}/y.parquet';
+        -> COPY 4
+        SELECT sum(b) FROM '{dir}/y.parquet';
+        -> 100
+        PREPARE p AS FROM t ORDER BY a DESC LIMIT 1;
+        EXECUTE p;
+        -> 4|40
+        "#,
+    )
+    .await;
+    let db = db.reopen().await;
+    db.script("SELECT a, b FROM v WHERE a = 4;\n-> 4|40\nFROM v ORDER BY a LIMIT 1;\n-> 1|10").await;
 }

@@ -224,3 +224,33 @@ async fn edges_are_found() {
     )
     .await;
 }
+
+/// What docs/sql.md says of types that PostgreSQL has otherwise.
+#[tokio::test]
+async fn types_that_differ_from_postgresql() {
+    let db = Db::new().await;
+    db.script(
+        r#"
+        SELECT TIMESTAMP '2024-01-01 10:00:00', TIMESTAMP '2024-01-01';
+        -> 2024-01-01T10:00:00|2024-01-01T00:00:00
+        SELECT CAST('1500-01-01 00:00:00' AS TIMESTAMP(6)), DATE '1500-01-01';
+        -> 1500-01-01T00:00:00|1500-01-01
+        SELECT arrow_typeof(CAST(1 AS NUMERIC)) AS a, arrow_typeof(CAST(1 AS NUMERIC(5))) AS b;
+        -> Decimal128(38, 10)|Decimal128(5, 0)
+        SELECT encode('\x41'::BYTEA, 'hex'), encode(decode('41', 'hex'), 'hex');
+        -> 5c783431|41
+        "#,
+    )
+    .await;
+    for sql in [
+        "SELECT TIMESTAMP '2024-01-01 10:00'",
+        "SELECT TIMESTAMP '1500-01-01 00:00:00'",
+        "SELECT TIMESTAMP '2300-01-01 00:00:00'",
+        "CREATE TABLE u (a UUID)",
+        "CREATE TABLE u (a JSON)",
+        "CREATE TABLE u (a JSONB)",
+        "CREATE TABLE u (a SERIAL)",
+    ] {
+        db.err(sql).await;
+    }
+}

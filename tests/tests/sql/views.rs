@@ -71,6 +71,10 @@ async fn views_see_what_is_there_now() {
         !! table "nope" does not exist
         INSERT INTO v VALUES (1);
         !! Unsupported: cannot insert into view "v"
+        EXPLAIN ANALYZE INSERT INTO v VALUES (1);
+        !! Unsupported: cannot insert into view "v"
+        EXPLAIN ANALYZE CREATE TABLE x AS SELECT 1 AS a;
+        !! Unsupported: EXPLAIN ANALYZE runs queries, INSERT and COPY .. TO
         INSERT INTO system.tables SELECT * FROM system.tables;
         !! Unsupported: cannot insert into system table "system.tables"
         COPY v FROM '{dir}/x.csv';

@@ -2,14 +2,23 @@
 
 use std::ops::ControlFlow;
 
-use sqlparser::ast::{Query, Select, SelectItem, Spanned, Statement, TableFactor};
+use sqlparser::ast::{Query, Select, SelectItem, Set, Spanned, Statement, TableFactor};
 
 use super::{Found, refuse_if};
 use crate::sql::inner_values::has_inner_values;
 use crate::sql::queries_in_values::holds_queries;
+use crate::sql::settings::names_schema;
 
 /// values.rs, `sql_values_to_plan`: they would be cast to the table's columns. Fewer are said in other words by now.
 pub(super) fn statement(statement: &Statement) -> Found {
+    // statement.rs, `set_statement_to_plan`.
+    if let Statement::Set(Set::SingleAssignment { variable, values, .. }) = statement
+        && names_schema(variable)
+        && values.len() > 1
+    {
+        let hint = "USE names the one schema that names without a schema are looked for in";
+        return refuse_if(true, format!("{variable} of several schemas"), variable.span(), hint);
+    }
     let source = match statement {
         Statement::Insert(insert) => insert.source.as_deref(),
         Statement::CreateTable(create) if !create.columns.is_empty() => create.query.as_deref(),

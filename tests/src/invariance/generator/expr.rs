@@ -1,5 +1,6 @@
 //! Expressions of a type over the columns in scope.
 
+use super::query::first_int;
 use super::{Column, Generator, Type};
 use crate::invariance::tables::NAMES;
 
@@ -173,6 +174,10 @@ impl Generator {
         let outer = if outer.is_empty() { "3".to_owned() } else { self.random.pick(&outer).name.clone() };
         let filter = self.predicate(&inner, 0);
         let not = if self.random.chance(40) { "NOT " } else { "" };
+        if self.random.chance(15) {
+            let view = self.view();
+            return format!("{outer} {not}IN (SELECT {} FROM {})", first_int(&view.scope), view.text);
+        }
         match self.random.below(3) {
             0 => format!("{outer} {not}IN (SELECT {alias}.k FROM {table} {alias} WHERE {filter})"),
             1 => {

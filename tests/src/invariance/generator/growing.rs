@@ -1,6 +1,7 @@
 //! What is asked again and again of tables that grow: joins of several of them, unions, nested groups, windows that slide.
 
 use super::query::{Source, first_int, through};
+use super::views::reads_view;
 use super::{Column, Generator, Relation};
 use crate::invariance::changes::GROWING;
 use crate::invariance::sketch::Sketch;
@@ -63,8 +64,15 @@ impl Generator {
             let (_, text) = self.statement();
             return Asked { sketch: Sketch::new(text), limit: None };
         }
-        let source = self.growing_source();
+        if self.random.chance(8) {
+            return Asked { sketch: Sketch::new(self.around_views().text), limit: None };
+        }
+        let source = match self.random.chance(15) {
+            true => self.growing_view(),
+            false => self.growing_source(),
+        };
         let relation = match self.random.below(12) {
+            _ if reads_view(&source) && self.random.chance(35) => self.distinct(source),
             0..=3 => self.grouped(source),
             4 | 5 => self.nested(source),
             6 => self.distinct(source),
@@ -163,6 +171,17 @@ impl Generator {
                 self.join(left, right, join)
             }
         }
+    }
+
+    /// What stands on tables that grow, perhaps with one of them.
+    fn growing_view(&mut self) -> Source {
+        let left = self.view();
+        if self.random.chance(60) {
+            return left;
+        }
+        let right = self.growing_table();
+        let join = *self.random.pick(&["INNER JOIN", "LEFT JOIN", "LEFT SEMI JOIN", "LEFT ANTI JOIN"]);
+        self.join(left, right, join)
     }
 
     fn growing_table(&mut self) -> Source {

@@ -1,15 +1,17 @@
 //! SELECTs: joins, groups, windows, unions, subqueries, CTEs.
 
 use super::expr::table_columns;
+use super::views::reads_view;
 use super::{Column, Generator, Relation, Type};
 use crate::invariance::tables::NAMES;
 
 impl Generator {
     /// A whole statement: its rows, and its text with an order or a limit.
     pub(super) fn statement(&mut self) -> (Relation, String) {
-        let relation = match self.random.below(10) {
+        let relation = match self.random.below(11) {
             0 => self.with_cte(),
             1 => self.set_operation(),
+            2 => self.around_views(),
             _ => self.select(2),
         };
         self.perhaps_ordered(relation)
@@ -32,10 +34,11 @@ impl Generator {
         let alias = self.name("o");
         let scope: Vec<Column> = inner.columns.iter().map(|column| through(&alias, column)).collect();
         let source = Source { text: format!("({}) {alias}", inner.text), scope };
-        let relation = match self.random.below(6) {
+        let relation = match self.random.below(7) {
             0 => self.windowed(source),
             1 => self.joined(source),
             2 | 3 => self.plain(source),
+            4 => self.distinct(source),
             _ => self.grouped(source),
         };
         self.perhaps_ordered(relation)
@@ -53,6 +56,7 @@ impl Generator {
     fn select(&mut self, depth: usize) -> Relation {
         let source = self.source(depth);
         match self.random.below(10) {
+            _ if reads_view(&source) && self.random.chance(35) => self.distinct(source),
             0..=3 => self.grouped(source),
             4 => self.windowed(source),
             5 => self.distinct(source),
@@ -218,7 +222,7 @@ impl Generator {
         Relation { text: format!("SELECT {} FROM {}{filter}", items.join(", "), source.text), columns }
     }
 
-    /// What a SELECT reads: tables, queries, joins of them.
+    /// What a SELECT reads: tables, views, queries, joins of them.
     fn source(&mut self, depth: usize) -> Source {
         let left = self.single(depth);
         if depth == 0 || self.random.chance(60) {
@@ -269,6 +273,9 @@ impl Generator {
             let alias = self.name("s");
             let scope = inner.columns.iter().map(|column| through(&alias, column)).collect();
             return Source { text: format!("({}) {alias}", inner.text), scope };
+        }
+        if self.random.chance(20) {
+            return self.view();
         }
         let alias = self.name("t");
         // The table that is never fed is rarely interesting.

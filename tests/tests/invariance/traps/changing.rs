@@ -6,7 +6,7 @@ use arrow::array::{ArrayRef, Int64Array};
 use nectarine_tests::db::Db;
 use nectarine_tests::files;
 
-use super::holds;
+use super::{entries_hold, holds};
 
 fn bytes(values: &[i64]) -> Vec<u8> {
     files::parquet_bytes(vec![("n", Arc::new(Int64Array::from(values.to_vec())) as ArrayRef)])
@@ -39,6 +39,7 @@ async fn a_file_is_overwritten_with_the_same_size_and_time() {
     assert_eq!(holds(&db, sum).await, "22");
     std::fs::remove_file(&path).expect("it was there");
     assert_eq!(holds(&db, sum).await, "1");
+    entries_hold(&db).await;
 }
 
 /// Promise 1. Guard: nothing is published before the extents were looked at again.
@@ -71,6 +72,7 @@ async fn a_file_is_rewritten_while_it_is_read() {
     }
     files::appear(&path, &bytes(&[10, 20, 30]));
     assert_eq!(holds(&db, "SELECT n % 2 AS m, sum(n) AS s FROM e GROUP BY 1").await, "0|60");
+    entries_hold(&db).await;
 }
 
 /// Promise 1. Guard: a file that was written to since it was pinned counts as changed, whatever it holds in the end.
@@ -109,6 +111,7 @@ async fn a_file_is_swapped_and_put_back_while_it_is_read() {
             }
             assert_eq!(holds(&db, &groups).await, if verify { "0|3\n1|6" } else { "0|2\n1|4" });
         }
+        entries_hold(&db).await;
     }
 }
 
@@ -138,4 +141,5 @@ async fn a_statement_fails_after_a_file_was_swapped() {
     tokio::time::sleep(std::time::Duration::from_millis(500)).await;
     assert_ne!(db.ok("SELECT count(*) FROM system.cache_entries WHERE rows > 0").await, "0");
     assert_eq!(holds(&db, groups).await, "0|2\n1|4");
+    entries_hold(&db).await;
 }

@@ -6,7 +6,7 @@ use arrow::array::{ArrayRef, Float64Array, Int64Array, StringArray};
 use nectarine_tests::db::Db;
 use nectarine_tests::files;
 
-use super::{all_hold, holds, sorted};
+use super::{all_hold, entries_hold, holds, sorted};
 
 fn bytes(values: &[i64]) -> Vec<u8> {
     files::parquet_bytes(vec![("n", Arc::new(Int64Array::from(values.to_vec())) as ArrayRef)])
@@ -66,6 +66,7 @@ async fn one_file_read_in_several_ways() {
         assert_eq!(holds(&db, "SELECT count(*) FROM changing").await, expected);
         assert_eq!(holds(&db, "SELECT count(b) FROM (SELECT b, a FROM changing WHERE b > '')").await, expected);
     }
+    entries_hold(&db).await;
 }
 
 /// Guard: columns of Parquet are encoded by name and type.
@@ -105,6 +106,7 @@ async fn one_parquet_file_under_several_schemas() {
             }
         }
     }
+    entries_hold(&db).await;
 }
 
 /// Guard: a file that lacks or adds a column is another extent under the same program.
@@ -121,6 +123,7 @@ async fn schemas_evolve() {
     files::parquet(&db.path("e/3.parquet"), vec![("zzz", number(9)), ("b", number(40))]);
     assert_eq!(holds(&db, queries[0]).await, "4|50|300|3");
     all_hold(&db, &queries).await;
+    entries_hold(&db).await;
 }
 
 /// Guard: a range of text that ends within a record is looked at again when the file grows.
@@ -148,6 +151,7 @@ async fn text_that_ends_in_the_middle() {
     // Cut and grown again to the same length.
     std::fs::write(&path, "1,a\n2,bb\n30,c\n4,c\n5,z\n").expect("it can be written");
     assert_eq!(holds(&db, groups).await, "a|1\nbb|2\nc|34\nz|5");
+    entries_hold(&db).await;
 }
 
 /// Guard: values of partitions are part of an extent's fingerprint.
@@ -184,6 +188,7 @@ async fn partitions_with_equal_files() {
         .collect();
         all_hold(&db, &queries.iter().map(String::as_str).collect::<Vec<_>>()).await;
     }
+    entries_hold(&db).await;
 }
 
 /// Trap 8. Guard: statistics of floats prove nothing.
@@ -211,6 +216,7 @@ async fn floats_without_numbers() {
     all_hold(&db, &queries).await;
     files::parquet(&db.path("e/4.parquet"), floats(vec![None, Some(f64::NAN), Some(500.0)]));
     all_hold(&db, &queries).await;
+    entries_hold(&db).await;
 }
 
 /// Promise 1: every answer is one prefix of the history of appends, whoever asks while files appear.
@@ -277,4 +283,5 @@ async fn readers_beside_an_appender() {
     for table in ["e", "c", "m"] {
         assert_eq!(holds(&db, &format!("SELECT count(*), sum(n) FROM {table}")).await, "41|820");
     }
+    entries_hold(&db).await;
 }

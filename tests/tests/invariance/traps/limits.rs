@@ -2,7 +2,7 @@
 
 use futures::StreamExt;
 
-use super::{all_hold, holds, sorted, tables};
+use super::{all_hold, entries_hold, holds, sorted, tables};
 
 /// Trap 3. Guard: AddEntry lets no dynamic filter, limit or sort through.
 #[tokio::test]
@@ -48,6 +48,7 @@ async fn what_a_top_k_or_a_join_cuts_is_not_kept_as_whole() {
             holds(&db, whole).await;
         }
     }
+    entries_hold(&db).await;
 }
 
 /// Trap 6. Guard: a recording ends well only if every partition was read to its end.
@@ -70,6 +71,7 @@ async fn a_limit_above_discards_what_it_did_not_read() {
     assert_eq!(holds(&db, limited).await, "5");
     assert_eq!(holds(&db, "SELECT count(*) FROM (SELECT a FROM t WHERE k > 0 LIMIT 6)").await, "6");
     assert_eq!(holds(&db, "SELECT count(*) FROM (SELECT a FROM t WHERE k > 0 LIMIT 5 OFFSET 898)").await, "2");
+    entries_hold(&db).await;
 }
 
 /// Trap 6. Guard: a cancelled or failed statement publishes only what had ended.
@@ -98,6 +100,7 @@ async fn a_statement_that_does_not_end_leaves_nothing_half() {
         let _ = db.run(fails_above).await;
         holds(&db, "SELECT k, sum(a) AS s FROM t GROUP BY k").await;
     }
+    entries_hold(&db).await;
 }
 
 /// Guards: `candidate` reads nothing sorted in the middle of a plan; keys of limits hold skip and fetch.
@@ -134,6 +137,7 @@ async fn an_order_is_not_lost_above_an_entry() {
     }
     // The same groups, by whoever asks.
     all_hold(&db, &["SELECT k, sum(a) AS s FROM t GROUP BY k"]).await;
+    entries_hold(&db).await;
 }
 
 /// Guard: the tee in front of the client keeps the order in which rows came.
@@ -152,4 +156,5 @@ async fn a_long_sorted_answer_comes_back_in_order() {
     let second = db.second().await;
     assert!(second.ok(sql).await == expected);
     assert_eq!(sorted(&second.ok("SELECT count(*) FROM (SELECT n, s FROM many ORDER BY n)").await), "60000");
+    entries_hold(&db).await;
 }

@@ -1,6 +1,6 @@
 //! Two statements that differ in what they mean must not share a key.
 
-use super::{all_hold, holds, reused, tables};
+use super::{all_hold, entries_hold, holds, reused, tables};
 use nectarine_engine::Reused;
 use nectarine_tests::db::Db;
 
@@ -29,6 +29,7 @@ async fn scalar_subqueries_that_differ_only_inside() {
     assert_eq!(holds(&db, sql).await, "3");
     db.ok("INSERT INTO d VALUES (100, 'hundred')").await;
     assert_eq!(holds(&db, sql).await, "100");
+    entries_hold(&db).await;
 }
 
 /// Trap 2. Guards: `check_no_filter`, the ends of texts in `window_function`, frames and keys in `window`.
@@ -60,6 +61,7 @@ async fn windows_that_differ_in_one_attribute() {
     .map(of)
     .to_vec();
     all_hold(&db, &queries.iter().map(String::as_str).collect::<Vec<_>>()).await;
+    entries_hold(&db).await;
 }
 
 /// Trap 2. Guards: flags, filters, orders and arguments in `ExprContext::aggregate` and `aggregation`.
@@ -109,6 +111,7 @@ async fn aggregates_that_differ_in_one_attribute() {
         ],
     )
     .await;
+    entries_hold(&db).await;
 }
 
 /// Trap 2. Guards: tags, options and types in `ExprContext::encode`.
@@ -159,6 +162,7 @@ async fn expressions_that_differ_in_one_attribute() {
     .map(of)
     .to_vec();
     all_hold(&db, &queries.iter().map(String::as_str).collect::<Vec<_>>()).await;
+    entries_hold(&db).await;
 }
 
 /// Guards: join type, null equality, sides and null-awareness in `ExprContext::equi_join`.
@@ -199,6 +203,7 @@ async fn joins_that_differ_in_one_attribute() {
         ],
     )
     .await;
+    entries_hold(&db).await;
 }
 
 /// Guards: `check_volatility`, and that functions of the statement's time are literals before keys are taken.
@@ -220,6 +225,7 @@ async fn functions_that_change_are_computed_anew() {
     // Stable within the day, but not for ever: the literal is part of the key.
     holds(&db, "SELECT count(*) FROM t WHERE ts < now()").await;
     holds(&db, "SELECT count(*) FROM t WHERE ts < current_date()").await;
+    entries_hold(&db).await;
 }
 
 /// Trap 2. Guard: the session's time zone is part of the salt.
@@ -240,6 +246,7 @@ async fn time_zones_are_part_of_a_key() {
             }
         }
     }
+    entries_hold(&db).await;
 }
 
 /// Guard: settings that are not known to be harmless are part of the salt.
@@ -269,6 +276,7 @@ async fn settings_that_change_rows_are_part_of_a_key() {
             }
         }
     }
+    entries_hold(&db).await;
 }
 
 /// Trap 17. Guard: plans that a declared constraint changed have other keys.
@@ -305,4 +313,5 @@ async fn declared_constraints_are_part_of_a_plan() {
             }
         }
     }
+    entries_hold(&db).await;
 }

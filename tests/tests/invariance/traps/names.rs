@@ -1,6 +1,6 @@
 //! A name is not an identity: views, functions, tables and prepared statements change under it.
 
-use super::{all_hold, holds, tables};
+use super::{all_hold, entries_hold, holds, tables};
 
 /// Trap 2. Guard: bodies of SQL functions are inlined before keys are taken.
 #[tokio::test]
@@ -12,6 +12,7 @@ async fn a_function_is_replaced() {
         holds(&db, "SELECT plus(a) % 5 AS m, count(*) FROM t GROUP BY 1").await;
         holds(&db, "SELECT a FROM t WHERE plus(a) > 990").await;
     }
+    entries_hold(&db).await;
 }
 
 /// Guard: a view is its plan.
@@ -31,6 +32,7 @@ async fn a_view_is_redefined() {
     holds(&db, "SELECT * FROM outer_v").await;
     db.ok("CREATE OR REPLACE VIEW v AS SELECT a + 2 AS a, k FROM t").await;
     assert_eq!(holds(&db, "SELECT sum(s) FROM outer_v").await, "501500");
+    entries_hold(&db).await;
 }
 
 /// Guard: keys name extents, not tables.
@@ -53,6 +55,7 @@ async fn a_table_is_dropped_and_made_again() {
     db.err("SELECT x FROM missing_table").await;
     db.ok("DROP TABLE again").await;
     db.err("SELECT x + 10, y FROM again").await;
+    entries_hold(&db).await;
 }
 
 /// Guard: parameters are literals before keys are taken.
@@ -69,6 +72,7 @@ async fn prepared_statements_with_other_parameters() {
             holds(&db, &format!("EXECUTE groups({k})")).await;
         }
     }
+    entries_hold(&db).await;
 }
 
 /// Guard: names are not part of a key, but of an answer.
@@ -96,4 +100,5 @@ async fn answers_have_the_names_that_were_asked_for() {
         ],
     )
     .await;
+    entries_hold(&db).await;
 }

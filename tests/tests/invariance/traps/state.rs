@@ -3,7 +3,7 @@
 use nectarine_engine::Reused;
 use nectarine_tests::db::Db;
 
-use super::{all_hold, holds, reused, sorted, tables};
+use super::{all_hold, entries_hold, holds, reused, sorted, tables};
 
 /// Traps 13 and 18. Guards: nodes are used once; `consistent` mixes no two runs of one sum of floats.
 #[tokio::test]
@@ -39,6 +39,7 @@ async fn parts_that_are_used_twice() {
     for _ in 0..6 {
         assert_eq!(db.ok(&queries[0]).await.lines().count(), 1);
     }
+    entries_hold(&db).await;
 }
 
 /// Promise on floats. Guard: `consistent` gives up a hit that contains a sum which is also computed.
@@ -77,6 +78,7 @@ async fn two_runs_of_one_sum_are_not_mixed() {
         db.ok("SET nectarine.reuse = 'on'").await;
         db.cache().clear().await;
     }
+    entries_hold(&db).await;
 }
 
 /// Promise on floats. Guard: `exactness_of` knows that NaN make the smallest float of a group a matter of order.
@@ -115,6 +117,7 @@ async fn two_smallest_floats_do_not_meet() {
         db.ok("SET nectarine.reuse = 'on'").await;
         db.cache().clear().await;
     }
+    entries_hold(&db).await;
 }
 
 /// Guard: a value that luck decides is one value in a statement, whether its parts are read or computed.
@@ -145,6 +148,7 @@ async fn a_chosen_value_is_chosen_once() {
         db.ok(&format!("SELECT {column} FROM t WHERE a = {chosen}")).await;
     }
     assert_eq!(run("on").await, Vec::<String>::new());
+    entries_hold(&db).await;
 }
 
 /// Trap 11. Guard: an entry without rows is an entry.
@@ -160,6 +164,7 @@ async fn nothing_is_a_result() {
         let (reused, text) = reused(&db, sql).await;
         assert_eq!((reused, text.as_str()), (Reused::Exact, ""), "{sql}");
     }
+    entries_hold(&db).await;
 }
 
 /// Trap 16. Guards: a scan over nothing becomes an empty plan; clauses that the planner drops are refused.
@@ -180,6 +185,7 @@ async fn tables_without_extents() {
     assert_eq!(holds(&db, queries[0]).await, "2|3");
     all_hold(&db, &queries).await;
     db.err("SELECT count(*) FROM t TABLESAMPLE BERNOULLI (10)").await;
+    entries_hold(&db).await;
 }
 
 /// Trap 9. Guard: entries hold the second half of an aggregate, never a first half with duplicate groups.
@@ -199,6 +205,7 @@ async fn partial_groups_are_not_groups() {
         ],
     )
     .await;
+    entries_hold(&db).await;
 }
 
 /// Trap 15. Guard: a recording that needs memory gives up before the statement does.
@@ -220,6 +227,7 @@ async fn little_memory() {
             assert_eq!(sorted(&db.ok(sql).await), sorted(&expected), "{mode}: {sql}");
         }
     }
+    entries_hold(&db).await;
 }
 
 /// Guard: nothing below a recursive query is kept, and its work table is not known.
@@ -238,6 +246,7 @@ async fn recursive_queries() {
     assert_eq!(holds(&db, &recursive(5)).await, "5|15");
     db.ok("INSERT INTO d VALUES (0, 'zero')").await;
     assert_eq!(holds(&db, &recursive(5)).await, "6|15");
+    entries_hold(&db).await;
 }
 
 /// Guard: what many clients compute at once is one entry, and right for each.
@@ -267,6 +276,7 @@ async fn many_clients_at_once() {
         }
         holds(&db, &sql).await;
     }
+    entries_hold(&db).await;
 }
 
 /// Trap 13. Guards: `repeated::stands_alone`; after `run_first` the statement is planned again, whatever came of it: nodes that ran
@@ -286,6 +296,7 @@ async fn groups_that_are_needed_twice_and_use_a_subquery() {
             holds(&db, &format!("WITH v AS ({groups}) SELECT x.k, y.g FROM v x JOIN v y ON x.g = y.g")).await;
         }
     }
+    entries_hold(&db).await;
 }
 
 /// The same where the groups are computed, but are not kept. Without the guard all joins but the inner one lose rows, and the wrong
@@ -304,5 +315,6 @@ async fn groups_that_are_needed_twice_and_do_not_fit() {
             let sql = "SELECT count(*), sum(x.n), sum(y.n) FROM v x JOIN v y ON x.g = y.g";
             holds(&db, &format!("WITH v AS ({groups}) {sql}")).await;
         }
+        entries_hold(&db).await;
     }
 }

@@ -1,6 +1,6 @@
 //! Statements that write read through the cache too.
 
-use super::{holds, tables};
+use super::{entries_hold, holds, tables};
 
 /// Guard: a statement reads one snapshot; what it adds is another extent.
 #[tokio::test]
@@ -23,6 +23,7 @@ async fn a_table_is_fed_from_itself() {
     assert_eq!(of_copy, holds(&db, groups).await);
     db.ok(&format!("INSERT INTO copied {groups}")).await;
     assert_eq!(holds(&db, "SELECT count(*) FROM copied").await, "20");
+    entries_hold(&db).await;
 }
 
 /// Guard: a hit has all rows, in order, for whoever writes them down.
@@ -40,4 +41,5 @@ async fn a_cached_result_is_copied_to_a_file() {
     db.ok("COPY (SELECT k, max(a) AS s FROM t GROUP BY k) TO '{dir}/out.parquet' STORED AS PARQUET").await;
     db.ok("CREATE EXTERNAL TABLE out (k INT, s BIGINT) STORED AS PARQUET LOCATION '{dir}/out.parquet'").await;
     assert_eq!(holds(&db, "SELECT * FROM out").await, holds(&db, "SELECT k, max(a) AS s FROM t GROUP BY k").await);
+    entries_hold(&db).await;
 }
