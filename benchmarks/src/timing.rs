@@ -15,6 +15,11 @@ impl Samples {
         self.0.len()
     }
 
+    /// The first one: nothing of the kind was asked before.
+    pub(crate) fn first(&self) -> f64 {
+        self.0.first().copied().unwrap_or(f64::NAN)
+    }
+
     pub(crate) fn min(&self) -> f64 {
         self.0.iter().copied().fold(f64::INFINITY, f64::min)
     }

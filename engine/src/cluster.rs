@@ -34,7 +34,7 @@ use crate::derived::still_there;
 use crate::engine::{Engine, options};
 use crate::progress::Progress;
 use crate::reuse::{Planned, ReceiptSlot};
-use crate::settings::{Execution, execution, parse_size};
+use crate::settings::{Execution, NectarineOptions, execution, parse_size};
 use crate::statement::StatementCatalog;
 use crate::{EngineError, ErrorKind, Notice, Result, machine};
 
@@ -104,7 +104,8 @@ impl Placement {
     ) -> Result<Self> {
         let ours = options(state.config_options());
         let wanted = execution(&ours.execution)?;
-        if wanted == Execution::Local || matches!(logical, LogicalPlan::Explain(_)) {
+        let Some(least) = least(&ours)? else { return Ok(Self::here()) };
+        if matches!(logical, LogicalPlan::Explain(_)) {
             return Ok(Self::here());
         }
         let (logical, local, analyzes) = match logical {
@@ -113,10 +114,6 @@ impl Placement {
                 None => return Ok(Self::here()),
             },
             logical => (logical, &planned.plan, false),
-        };
-        let least = match wanted {
-            Execution::Cluster => 0,
-            _ => parse_size("nectarine.cluster_bytes_min", &ours.cluster_bytes_min, machine::memory_bytes())?,
         };
         let hits = planned.findings.as_ref().map_or(0, |findings| findings.hits.len());
         let checks = planned.keeping.as_ref().is_some_and(crate::reuse::Keeping::tells);
@@ -176,6 +173,24 @@ fn shortened(text: &str) -> String {
         Some((end, _)) => format!("{}..", &text[..end]),
         None => text.to_owned(),
     }
+}
+
+/// Bytes that a query has to read to run on executors; `None` if there are none that it could run on.
+pub(crate) async fn travels_from(state: &SessionState, catalog: &StatementCatalog) -> Option<u64> {
+    let least = least(&options(state.config_options())).ok().flatten()?;
+    let cluster = catalog.shared.cluster.get()?;
+    (cluster.cores().await > 0).then_some(least)
+}
+
+/// Bytes that a query has to read to be sent to the cluster; `None` if none is.
+fn least(ours: &NectarineOptions) -> Result<Option<u64>> {
+    Ok(match execution(&ours.execution)? {
+        Execution::Local => None,
+        Execution::Cluster => Some(0),
+        Execution::Auto => {
+            Some(parse_size("nectarine.cluster_bytes_min", &ours.cluster_bytes_min, machine::memory_bytes())?)
+        }
+    })
 }
 
 /// The plan for the cluster of a query that has `local` as its plan here, or why there is none.

@@ -14,10 +14,12 @@ use datafusion::datasource::source_as_provider;
 use datafusion::execution::context::SessionState;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::logical_expr::dml::{CopyTo, DmlStatement};
-use datafusion::logical_expr::{Analyze, DdlStatement, LogicalPlan, Statement as PlanStatement, WriteOp};
+use datafusion::logical_expr::{
+    Analyze, DdlStatement, Explain, LogicalPlan, PlanType, Statement as PlanStatement, ToStringifiedPlan, WriteOp,
+};
 use datafusion::physical_plan::EmptyRecordBatchStream;
 use datafusion::prelude::SessionContext;
-use datafusion::sql::parser::Statement as DFStatement;
+use datafusion::sql::parser::{DFParser, ExplainStatement, Statement as DFStatement};
 use futures::StreamExt;
 use nectarine_catalog::{Fingerprint, TableKind, TableName};
 use nectarine_planner::StreamTable;
@@ -118,6 +120,12 @@ impl StatementRun<'_> {
                 ast::Statement::Use(used) => return use_schema(self, used),
                 _ => {}
             }
+        }
+        if let DFStatement::Explain(explain) = statement {
+            if is_execute(&explain.statement) {
+                return self.explain_prepared(explain).await;
+            }
+            statement = DFStatement::Explain(explain);
         }
         listing::as_query(&mut statement, self.catalog, self.state.config_options())?;
         keep_digits(self.session, self.catalog, self.state, &mut statement);
@@ -328,6 +336,41 @@ impl StatementRun<'_> {
         Box::pin(StatementRun { text, not_null: Some(&not_null), ..*self }.plan(plan)).await
     }
 
+    /// What an EXECUTE would run, explained, or run for that.
+    async fn explain_prepared(&self, explain: ExplainStatement) -> Result<Answer> {
+        let Execution { plan, not_null, .. } =
+            execution(self.session, self.catalog, self.state, *explain.statement).await?;
+        if matches!(plan, LogicalPlan::Explain(_) | LogicalPlan::Analyze(_) | LogicalPlan::Statement(_)) {
+            let message = "cannot explain what was prepared: it has no plan that could run";
+            return Err(EngineError::new(ErrorKind::Unsupported, message));
+        }
+        // What the options mean is DataFusion's to say: another statement is explained with them, and what was prepared takes its place.
+        let mut any = DFParser::parse_sql("SELECT 1")?;
+        let statement = any
+            .pop_front()
+            .map(Box::new)
+            .ok_or_else(|| EngineError::new(ErrorKind::Internal, "a query became no statement"))?;
+        let explain = DFStatement::Explain(ExplainStatement { statement, ..explain });
+        let explained = match Box::pin(self.state.statement_to_plan(explain)).await? {
+            LogicalPlan::Explain(explain) => LogicalPlan::Explain(Explain {
+                stringified_plans: vec![plan.to_stringified(PlanType::InitialLogicalPlan)],
+                plan: Arc::new(plan),
+                ..explain
+            }),
+            LogicalPlan::Analyze(analyze) => LogicalPlan::Analyze(Analyze { input: Arc::new(plan), ..analyze }),
+            _ => return Err(EngineError::new(ErrorKind::Internal, "EXPLAIN was planned as something else")),
+        };
+        Box::pin(StatementRun { not_null: Some(&not_null), ..*self }.plan(explained)).await
+    }
+
+    /// The plan of what EXPLAIN REUSE and the like are asked about.
+    async fn plan_of(&self, statement: DFStatement) -> Result<LogicalPlan> {
+        if is_execute(&statement) {
+            return Ok(execution(self.session, self.catalog, self.state, statement).await?.plan);
+        }
+        Ok(Box::pin(self.state.statement_to_plan(statement)).await?)
+    }
+
     /// Rows of a query, as they come.
     pub(crate) async fn rows(&self, plan: LogicalPlan) -> Result<Answer> {
         // A plan that is only told reads no file.
@@ -400,7 +443,7 @@ impl StatementRun<'_> {
 
     /// What would be reused, and why not more.
     async fn explain_reuse(&self, statement: DFStatement) -> Result<Answer> {
-        let plan = Box::pin(self.state.statement_to_plan(statement)).await?;
+        let plan = self.plan_of(statement).await?;
         let findings =
             StatementReuse::new(&self.session.inner.shared.reuse, self.state, self.catalog)?.explain(&plan).await?;
         let batch = reuse::explain(&self.session.inner.shared.reuse, findings.as_ref()).await?;
@@ -412,7 +455,7 @@ impl StatementRun<'_> {
 
     /// The stages that it would run as on the cluster.
     async fn explain_stages(&self, statement: DFStatement) -> Result<Answer> {
-        let plan = Box::pin(self.state.statement_to_plan(statement)).await?;
+        let plan = self.plan_of(statement).await?;
         let reuse = StatementReuse::new(&self.session.inner.shared.reuse, self.state, self.catalog)?;
         let findings = reuse.explain(&plan).await?;
         let n_hits = findings.map_or(0, |findings| findings.hits.len());
@@ -572,6 +615,10 @@ fn takes_values(statement: &Statement) -> bool {
         DFStatement::Explain(_) | DFStatement::CopyTo(_) => true,
         _ => false,
     }
+}
+
+fn is_execute(statement: &DFStatement) -> bool {
+    matches!(statement, DFStatement::Statement(inner) if matches!(inner.as_ref(), ast::Statement::Execute { .. }))
 }
 
 /// The plan with values for its placeholders.

@@ -22,6 +22,7 @@
 //!   lookups    what a statement asked for, for the query log
 //!   salt       what settings mean for fingerprints, worked out once
 //!   explain    EXPLAIN REUSE
+//!   dear       what is not worth computing first
 //!   changed    which inputs of a program are others than an entry's
 //!   nearest    the entry that a prefix is most like
 //! ```
@@ -32,6 +33,7 @@ mod admin;
 mod background;
 mod changed;
 mod check;
+mod dear;
 mod explain;
 mod fast_path;
 mod follow;
@@ -63,6 +65,7 @@ use nectarine_planner::canonical::BuiltIns;
 pub use self::admin::{CacheAdmin, CacheStats};
 pub(crate) use self::background::Background;
 pub(crate) use self::check::Verified;
+pub(crate) use self::dear::Dear;
 pub(crate) use self::explain::{explain, explain_schema};
 pub(crate) use self::fast_path::{
     FastPath, Read, Remembered, SettingsDigest, extents_digest, is_timeless, statement_key,
@@ -101,6 +104,7 @@ pub(crate) struct Reuse {
     pub(crate) background: Background,
     pub(crate) salts: Salts,
     pub(crate) relatives: Relatives,
+    pub(crate) dear: Dear,
     pub(crate) programs: Programs,
     pub(crate) pins: Pins,
     pub(crate) caretaker: Arc<Caretaker>,
@@ -168,6 +172,7 @@ impl Reuse {
             background: Background::default(),
             salts: Salts::default(),
             relatives: Relatives::default(),
+            dear: Dear::default(),
             programs: Programs::default(),
             cost_min: Duration::ZERO,
             pins,

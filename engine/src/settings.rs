@@ -340,7 +340,11 @@ impl Settings {
         let names: BTreeMap<String, String> =
             names(known).into_iter().map(|name| (name.to_ascii_uppercase().replace('.', "_"), name)).collect();
         for (variable, value) in variables {
-            if let Some(name) = names.get(&variable) {
+            if let Some(Err(refused)) = names.get(&variable).map(|name| check_runtime(name)) {
+                // It may be meant for another program, as below.
+                let message = format!("environment variable {variable} has no effect: {}", refused.message());
+                self.notices.push(Notice { message, hint: refused.hint().map(str::to_string) });
+            } else if let Some(name) = names.get(&variable) {
                 let set = self.set(name, &value, "environment", known);
                 set.map_err(|error| error.given_by(&format!("from the environment variable {variable}")))?;
             } else if ["NECTARINE_", "DATAFUSION_"].iter().any(|prefix| variable.starts_with(prefix))

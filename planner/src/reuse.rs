@@ -10,7 +10,8 @@
 //!   cut         groups that a limit above them cuts short
 //!   derived     programs that are kept by name, inside of a plan
 //!   growing     prefixes that only grow, below what does not
-//!   repeated    groups that one statement needs several times
+//!   repeated    what one statement needs several times
+//!   beaten      large entries, where smaller ones below them do better
 //!   report      what was found, for EXPLAIN REUSE
 //!   lookup      what was asked for, for system tables
 //!   recheck     entries that check mode computes anew by themselves
@@ -21,6 +22,7 @@
 //! ```
 
 mod admission;
+mod beaten;
 mod candidate;
 mod consistent;
 mod context;

@@ -215,6 +215,39 @@ async fn one_computes_for_all() {
     assert_eq!(computed, 1);
 }
 
+/// The one who computes for all is cancelled: another one computes, and the rest read what that one left. Who waits can be cancelled too.
+#[tokio::test(flavor = "multi_thread")]
+async fn another_takes_over_from_one_who_is_cancelled() {
+    let db = Db::new().await;
+    files::numbers(&db.path("t/a.parquet"), 0..20_000);
+    db.ok("CREATE EXTERNAL TABLE t STORED AS PARQUET LOCATION '{dir}/t/'").await;
+    // Looks at 400,000,000 pairs.
+    let sql = "SELECT count(*) AS c FROM t a JOIN t b ON a.n < b.n AND a.n * b.n % 1000 = 1";
+    let start = || {
+        let db = db.client();
+        tokio::spawn(async move { ask(&db, sql).await })
+    };
+    let beginning = std::time::Duration::from_millis(300);
+    let leader = start();
+    tokio::time::sleep(beginning).await;
+    let waiting: Vec<_> = (0..4).map(|_| start()).collect();
+    let impatient = start();
+    tokio::time::sleep(beginning).await;
+    impatient.abort();
+    assert!(impatient.await.is_err_and(|error| error.is_cancelled()), "who waits can be cancelled");
+    assert!(!leader.is_finished() && waiting.iter().all(|task| !task.is_finished()), "it was too fast to be cancelled");
+    leader.abort();
+    let mut answers = vec![];
+    for task in waiting {
+        answers.push(task.await.expect("it does not die"));
+    }
+    let expected =
+        (0..20_000_u64).flat_map(|a| (a + 1..20_000).map(move |b| a * b)).filter(|ab| ab % 1000 == 1).count();
+    assert!(answers.iter().all(|(rows, _)| *rows == expected.to_string()), "{expected} {answers:?}");
+    let computed = answers.iter().filter(|(_, receipt)| receipt.reused == Reused::None).count();
+    assert_eq!(computed, 1);
+}
+
 /// A statement that fails above a finished prefix leaves the prefix behind.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_failed_statement_had_finished_stays() {

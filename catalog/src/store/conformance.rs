@@ -2,12 +2,12 @@
 //!
 //! A check knows only the trait. What only a file can do (two handles, old and damaged files) is in `sqlite/tests`.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use arrow::datatypes::{DataType, Field, Fields, IntervalUnit, Schema, SchemaRef, TimeUnit, UnionFields, UnionMode};
+use arrow::datatypes::{DataType, Field, Schema};
 
-use super::{GoneFile, KnownFile, LookupRecord, MemoryStore, MetadataStore, QueryRecord, SqliteStore};
+use super::{GoneFile, KnownFile, MemoryStore, MetadataStore, QueryRecord, SqliteStore};
 use crate::cache::{DataScope, EvictionNote, PinMoves, Publication};
 use crate::{
     AccessChange, ByteRange, CatalogError, ColumnDefault, Extent, ExternalSource, FileFormatKind, Fingerprint,
@@ -37,11 +37,14 @@ macro_rules! conformance {
 mod access;
 pub(crate) mod cache;
 mod jobs;
+mod known;
+mod log;
 mod named;
 mod pins;
 mod provenance;
 mod reports;
 mod space;
+mod types;
 
 conformance! {
     a_new_store_has_one_empty_schema
@@ -60,15 +63,8 @@ conformance! {
     ten_thousand_extents_keep_their_order
     every_change_raises_the_version
     refusals_and_notes_leave_the_version
-    schemas_of_every_arrow_type_survive
     names_may_hold_anything
-    known_files_are_saved_replaced_and_forgotten
-    what_was_learnt_wins_over_what_is_gone
-    many_known_files_are_saved_and_forgotten
     functions_are_made_replaced_and_dropped
-    the_query_log_is_bounded_and_newest_first
-    the_query_log_replaces_by_id
-    lookups_stay_as_long_as_their_statement
     concurrent_appends_both_land
     a_closed_store_refuses_everything
 }
@@ -407,89 +403,7 @@ async fn refusals_and_notes_leave_the_version(store: &dyn MetadataStore) {
     store.log_queries(&[query(1)], 10).await.expect("logged");
     assert_eq!(version(store).await, before);
 }
-
-// Arrow schemas and names.
-
-async fn schemas_of_every_arrow_type_survive(store: &dyn MetadataStore) {
-    let t = TableDef { schema: schema_of_every_type(), ..table("t") };
-    let empty = TableDef { schema: Arc::new(Schema::empty()), ..table("empty") };
-    add(store, &t, &[]).await;
-    add(store, &empty, &[]).await;
-    let tables = store.tables().await.expect("tables");
-    for (stored, given) in tables[1].schema.fields().iter().zip(t.schema.fields()) {
-        assert_eq!(stored, given);
-    }
-    assert_eq!(tables, [empty, t]);
-}
-
-fn schema_of_every_type() -> SchemaRef {
-    use DataType::*;
-    let metadata = |text: &str| HashMap::from([("key".to_owned(), text.to_owned()), (String::new(), "ü".to_owned())]);
-    let item = |data_type: DataType| Arc::new(Field::new("item", data_type, true).with_metadata(metadata("item")));
-    let dictionary = Dictionary(Box::new(UInt16), Box::new(LargeUtf8));
-    let pair = || Fields::from(vec![Field::new("k", Utf8, false), Field::new("v", dictionary.clone(), true)]);
-    let mut types = vec![
-        Null,
-        Boolean,
-        Int8,
-        Int16,
-        Int32,
-        Int64,
-        UInt8,
-        UInt16,
-        UInt32,
-        UInt64,
-        Float16,
-        Float32,
-        Float64,
-        Date32,
-        Date64,
-        Binary,
-        LargeBinary,
-        BinaryView,
-        FixedSizeBinary(16),
-        Utf8,
-        LargeUtf8,
-        Utf8View,
-        Decimal32(9, 2),
-        Decimal64(18, -3),
-        Decimal128(38, 10),
-        Decimal256(76, 76),
-        Time32(TimeUnit::Second),
-        Time32(TimeUnit::Millisecond),
-        Time64(TimeUnit::Microsecond),
-        Time64(TimeUnit::Nanosecond),
-        Interval(IntervalUnit::YearMonth),
-        Interval(IntervalUnit::DayTime),
-        Interval(IntervalUnit::MonthDayNano),
-        dictionary.clone(),
-        Dictionary(Box::new(Int8), Box::new(Decimal128(10, 2))),
-        List(item(Int32)),
-        LargeList(item(dictionary.clone())),
-        FixedSizeList(item(Float32), 3),
-        ListView(item(Utf8View)),
-        LargeListView(item(Null)),
-        Struct(pair()),
-        Struct(Fields::empty()),
-        List(item(Struct(pair()))),
-        Map(Arc::new(Field::new("entries", Struct(pair()), false)), false),
-        RunEndEncoded(Arc::new(Field::new("run_ends", Int32, false)), Arc::new(Field::new("values", Utf8, true))),
-        Union(UnionFields::try_new([1, 5], pair().iter().cloned()).expect("a union"), UnionMode::Dense),
-        Union(UnionFields::try_new([0, 1], pair().iter().cloned()).expect("a union"), UnionMode::Sparse),
-    ];
-    for unit in [TimeUnit::Second, TimeUnit::Millisecond, TimeUnit::Microsecond, TimeUnit::Nanosecond] {
-        types.extend([Duration(unit), Timestamp(unit, None), Timestamp(unit, Some("Europe/Berlin".into()))]);
-    }
-    let fields: Vec<_> = types
-        .into_iter()
-        .enumerate()
-        .map(|(idx, data_type)| {
-            let field = Field::new(format!("column \"{idx}\""), data_type, idx % 2 == 0);
-            if idx % 3 == 0 { field.with_metadata(metadata("field")) } else { field }
-        })
-        .collect();
-    Arc::new(Schema::new_with_metadata(fields, metadata("schema")))
-}
+// Names.
 
 async fn names_may_hold_anything(store: &dyn MetadataStore) {
     let names = ["", " ", "Robert'); DROP TABLE tables;--", "\"quoted\"", "a.b", "naïve 表 🍑", "%_\\", "$1"];
@@ -515,49 +429,7 @@ async fn names_may_hold_anything(store: &dyn MetadataStore) {
     }
 }
 
-// Known files.
-
-async fn known_files_are_saved_replaced_and_forgotten(store: &dyn MetadataStore) {
-    let range = |start, end| Some(ByteRange { start, end });
-    let head = KnownFile { extent: Extent { range: range(0, 10), ..extent(9) }, ..known(9, 2) };
-    let tail = KnownFile { extent: Extent { range: range(10, 30), ..extent(9) }, ..known(9, 3) };
-    let learnt = [head.clone(), tail, known(1, 1), known(2, 0)];
-    store.save_known_files("here", &learnt, &[]).await.expect("saved");
-    store.save_known_files("there", &[known(1, 0)], &[]).await.expect("saved");
-
-    // Another range from the same byte on is the same record, as is the same file at another position.
-    let longer =
-        KnownFile { extent: Extent { range: range(10, 40), etag: Some("e".into()), ..extent(9) }, ..known(9, 3) };
-    let moved = KnownFile { identity: vec![], racy: false, ..known(1, 0) };
-    store.save_known_files("here", &[moved.clone(), longer.clone()], &[gone(2), gone(77)]).await.expect("saved");
-    assert_eq!(store.known_files("here").await.expect("known files"), [moved, head, longer.clone()]);
-
-    // Only one of the ranges goes.
-    store.save_known_files("here", &[], &[gone(9), gone(1)]).await.expect("saved");
-    assert_eq!(store.known_files("here").await.expect("known files"), [longer]);
-    assert_eq!(store.known_files("there").await.expect("known files"), [known(1, 0)]);
-    assert_eq!(store.known_files("her").await.expect("known files"), []);
-}
-
-async fn what_was_learnt_wins_over_what_is_gone(store: &dyn MetadataStore) {
-    store.save_known_files("here", &[known(1, 0)], &[]).await.expect("saved");
-    let whole = known(1, 5);
-    store.save_known_files("here", std::slice::from_ref(&whole), &[gone(1)]).await.expect("saved");
-    assert_eq!(store.known_files("here").await.expect("known files"), [whole]);
-}
-
-async fn many_known_files_are_saved_and_forgotten(store: &dyn MetadataStore) {
-    let many: Vec<_> = (0..1000).map(|number| known(number, 1000 - number as u32)).collect();
-    store.save_known_files("here", &many, &[]).await.expect("saved");
-    store.save_known_files("here", &many[..600], &[]).await.expect("saved again");
-    let in_order: Vec<_> = many.iter().rev().cloned().collect();
-    assert!(store.known_files("here").await.expect("known files") == in_order);
-    let gone: Vec<_> = (0..999).map(gone).collect();
-    store.save_known_files("here", &[], &gone).await.expect("forgotten");
-    assert_eq!(store.known_files("here").await.expect("known files"), many[999..]);
-}
-
-// Functions and the query log.
+// Functions.
 
 async fn functions_are_made_replaced_and_dropped(store: &dyn MetadataStore) {
     let (f, g) = (function("f", "CREATE FUNCTION f() ..'"), function("G", "CREATE FUNCTION \"G\"() .."));
@@ -571,83 +443,6 @@ async fn functions_are_made_replaced_and_dropped(store: &dyn MetadataStore) {
     store.drop_function("f", false).await.expect("dropped");
     assert_fails!(store.drop_function("f", false).await, CatalogError::NotFound { what: "function", .. });
     assert_eq!(store.functions().await.expect("functions"), [g]);
-}
-
-async fn the_query_log_is_bounded_and_newest_first(store: &dyn MetadataStore) {
-    // Of equal age, the later identifier is the newer one.
-    let queries: Vec<_> = (0..300).map(|number| query(number / 2)).collect();
-    store.log_queries(&queries, 1000).await.expect("logged");
-    let newest: Vec<_> = queries.iter().rev().cloned().collect();
-    assert_eq!(store.queries(usize::MAX).await.expect("queries"), newest);
-    assert_eq!(store.queries(7).await.expect("queries"), newest[..7]);
-    assert_eq!(store.queries(0).await.expect("queries"), []);
-
-    store.log_queries(&[], 9).await.expect("only bounded");
-    assert_eq!(store.queries(100).await.expect("queries"), newest[..9]);
-    // One that is older than all that is kept does not stay.
-    store.log_queries(&[query(-1)], 9).await.expect("logged");
-    assert_eq!(store.queries(100).await.expect("queries"), newest[..9]);
-    store.log_queries(&[], 0).await.expect("forgotten");
-    assert_eq!(store.queries(100).await.expect("queries"), []);
-}
-
-async fn the_query_log_replaces_by_id(store: &dyn MetadataStore) {
-    let running = QueryRecord {
-        state: "running".to_owned(),
-        elapsed_ms: None,
-        cpu_ms: None,
-        rows_returned: None,
-        planning_ms: None,
-        reuse: None,
-        entries_used: None,
-        saved_ms: None,
-        extents_total: None,
-        extents_reused: None,
-        process: None,
-        ..query(5)
-    };
-    store.log_queries(&[running.clone(), query(1)], 10).await.expect("logged");
-    let failed = QueryRecord {
-        state: "failed".to_owned(),
-        error: Some("table \"t\" does not exist".to_owned()),
-        elapsed_ms: Some(2.0),
-        bytes_scanned: Some(i64::MAX),
-        ..running
-    };
-    store.log_queries(std::slice::from_ref(&failed), 10).await.expect("logged");
-    let queries = store.queries(10).await.expect("queries");
-    assert_eq!(queries.len(), 2);
-    assert_eq!(queries[0], failed);
-}
-
-fn lookup(number: u64) -> LookupRecord {
-    LookupRecord {
-        prefix: Some(cache::key(number)),
-        program: Some(cache::key(number + 1)),
-        is_hit: number.is_multiple_of(2),
-        reason: Some("never \"seen\" – ü".to_owned()),
-        detail: None,
-        node: "FilterExec: a@0 > 1".to_owned(),
-        asked_at: number as i64,
-    }
-}
-
-async fn lookups_stay_as_long_as_their_statement(store: &dyn MetadataStore) {
-    assert_eq!(store.lookups(10).await.expect("look-ups"), []);
-    let unknown = LookupRecord { prefix: None, program: None, detail: Some("because".to_owned()), ..lookup(3) };
-    let mut queries: Vec<_> = (0..4).map(query).collect();
-    store.log_queries(&queries, 10).await.expect("logged");
-    assert_eq!(store.lookups(10).await.expect("look-ups"), [], "nothing was asked for yet");
-    queries[1].lookups = vec![lookup(1), unknown];
-    queries[3].lookups = vec![lookup(2)];
-    store.log_queries(&queries, 10).await.expect("logged");
-    let expected = [3, 1].map(|number: usize| (queries[number].query_id, queries[number].lookups.clone()));
-    assert_eq!(store.lookups(10).await.expect("look-ups"), expected);
-    assert_eq!(store.lookups(1).await.expect("look-ups"), expected[..1]);
-    let logged = store.queries(10).await.expect("queries");
-    assert!(logged.iter().all(|query| query.lookups.is_empty()), "they are asked for apart");
-    store.log_queries(&[], 2).await.expect("only bounded");
-    assert_eq!(store.lookups(10).await.expect("look-ups"), expected[..1]);
 }
 
 async fn a_closed_store_refuses_everything(store: &dyn MetadataStore) {

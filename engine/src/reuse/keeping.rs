@@ -85,7 +85,19 @@ impl Keeping {
     }
 
     pub(super) fn keep_root(&mut self, root: &Prefix, reused: Duration, limits: RecordingLimits, made_of: &MadeOf) {
-        let key = PrefixKey { key: root.key, program: root.program, ordinal: usize::MAX, worth: Worth::Wanted };
+        self.keep_rows(root, Worth::Wanted, reused, limits, made_of);
+    }
+
+    /// The same for what keeping may cost only so much.
+    pub(super) fn keep_rows(
+        &mut self,
+        root: &Prefix,
+        worth: Worth,
+        reused: Duration,
+        limits: RecordingLimits,
+        made_of: &MadeOf,
+    ) {
+        let key = PrefixKey { key: root.key, program: root.program, ordinal: usize::MAX, worth };
         let recording = Recording::new(self.reuse.store.clone(), Arc::new(key), limits);
         self.root = Some(Kept { prefix: root.clone(), recording, reused, made_of: made_of.clone() });
     }
@@ -113,6 +125,16 @@ impl Keeping {
     /// How many results are whole; they may still turn out not to be worth it.
     pub(crate) fn n_whole(&self) -> usize {
         self.below.iter().chain(&self.root).filter(|kept| kept.recording.is_whole()).count()
+    }
+
+    /// What the rows of the whole are kept by.
+    pub(super) fn recording(&self) -> Option<Arc<Recording>> {
+        self.root.as_ref().map(|root| Arc::clone(&root.recording))
+    }
+
+    /// Whether the rows of the whole will not be kept.
+    pub(super) fn has_given_up(&self) -> bool {
+        self.root.as_ref().is_some_and(|root| root.recording.has_given_up())
     }
 
     pub(super) fn is_empty(&self) -> bool {

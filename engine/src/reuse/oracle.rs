@@ -1,10 +1,12 @@
 //! [`Oracle`]: the view cache as the planner's rule asks it.
 
+use std::collections::HashSet;
+
 use nectarine_catalog::{EntryKind, Fingerprint, ViewCache};
 use nectarine_planner::reuse::{CacheOracle, Found, Inquiry, Relative, Segment};
 use parking_lot::Mutex;
 
-use super::Relatives;
+use super::{Dear, Relatives};
 
 /// Entries of one program that are looked at, the youngest first.
 const SEGMENTS_MAX: usize = 1_000;
@@ -14,13 +16,25 @@ const SEGMENTS_MAX: usize = 1_000;
 pub(crate) struct Oracle {
     cache: ViewCache,
     relatives: Relatives,
+    dear: Dear,
+    /// Bytes that an entry of this statement's may have.
+    entry_bytes_max: u64,
+    /// Programs that this statement ran first, once.
+    tried: HashSet<Fingerprint>,
     /// Entries whose extents would have to be read.
     unknown: Mutex<Vec<Fingerprint>>,
 }
 
 impl Oracle {
-    pub(crate) fn new(cache: ViewCache, relatives: Relatives) -> Self {
-        Self { cache, relatives, unknown: Mutex::default() }
+    pub(crate) fn new(cache: ViewCache, relatives: Relatives, dear: Dear, entry_bytes_max: u64) -> Self {
+        Self { cache, relatives, dear, entry_bytes_max, tried: HashSet::new(), unknown: Mutex::default() }
+    }
+
+    /// The same for a statement that ran some programs first. What came of that can be read, or it is in vain to try again.
+    #[must_use]
+    pub(crate) fn after(mut self, tried: &HashSet<Fingerprint>) -> Self {
+        self.tried = tried.clone();
+        self
     }
 
     /// Entries that could not be looked at because their extents are not in memory.
@@ -57,6 +71,10 @@ impl CacheOracle for Oracle {
 
     fn relatives(&self, family: &Fingerprint) -> Vec<Relative> {
         self.relatives.of(family)
+    }
+
+    fn is_dear(&self, program: &Fingerprint) -> bool {
+        self.tried.contains(program) || self.dear.has(program, self.entry_bytes_max)
     }
 
     fn segments(&self, program: &Fingerprint, states: bool) -> Vec<Segment> {

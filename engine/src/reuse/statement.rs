@@ -17,7 +17,8 @@ use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use datafusion::physical_planner::DefaultPhysicalPlanner;
 use futures::StreamExt;
 use nectarine_catalog::{Fingerprint, PinMoves};
-use nectarine_executor::{Lowering, RecordingLimits, StatementLowering};
+use nectarine_executor::{Lowering, NotRecorded, RecordingLimits, StatementLowering};
+use nectarine_planner::canonical::Prefix;
 use nectarine_planner::reuse::{
     AdmissionPolicy, Findings, Repeated, ReuseContext, ReuseExtension, ReuseMode, Unchecked,
 };
@@ -25,6 +26,7 @@ use nectarine_planner::reuse::{
 use super::in_flight::Turn;
 use super::late::{Unusable, lower_reads};
 use super::{Keeping, Leader, Oracle, Ran, Reuse, Root, Verified, check};
+use crate::cluster;
 use crate::derived::still_there;
 use crate::engine::options;
 use crate::machine;
@@ -36,6 +38,13 @@ use crate::{Notice, Result};
 
 /// How often a statement is planned again before it does without the cache.
 const TRIES_MAX: usize = 8;
+
+/// How often a statement computes something first: what is needed twice may be made of something that is. When something turns out not to
+/// be worth it, that was the last time.
+const RUN_FIRST_MAX: usize = 3;
+
+/// What reads so many times the bytes of the largest entry is not run first to see whether it could be kept.
+const READ_PER_KEPT: u64 = 4;
 
 /// How long a statement waits for the store to take what it is about to read.
 const RUN_FIRST_WAIT: Duration = Duration::from_secs(2);
@@ -74,13 +83,29 @@ pub(crate) struct StatementReuse<'a> {
     text: String,
     /// Whether the answer is kept whatever it is worth.
     must_keep: bool,
+    /// Bytes that what runs on executors, which read no entries, has to read.
+    travels_from: Option<u64>,
+    /// What ran first.
+    tried: HashSet<Fingerprint>,
 }
 
 impl<'a> StatementReuse<'a> {
     pub(crate) fn new(reuse: &'a Reuse, state: &'a SessionState, catalog: &'a Arc<StatementCatalog>) -> Result<Self> {
         let mode = reuse_mode(&options(state.config_options()).reuse)?;
         let (banned, notices, text) = (HashSet::new(), vec![], String::new());
-        Ok(Self { reuse, state, catalog, mode, banned, notices, has_learnt: false, text, must_keep: false })
+        Ok(Self {
+            reuse,
+            state,
+            catalog,
+            mode,
+            banned,
+            notices,
+            has_learnt: false,
+            text,
+            must_keep: false,
+            travels_from: None,
+            tried: HashSet::new(),
+        })
     }
 
     /// Which statement it is, for those who ask where results come from.
@@ -119,10 +144,14 @@ impl<'a> StatementReuse<'a> {
         if self.mode == ReuseMode::Off {
             return self.without(logical).await;
         }
+        self.travels_from = match is_query {
+            true => cluster::travels_from(self.state, self.catalog).await,
+            false => None,
+        };
         self.reuse.refresh().await;
         self.notices.extend(self.reuse.trouble.tell());
         let mut counts = !is_explain;
-        let mut ran_first = false;
+        let mut n_first = 0;
         let mut may_wait = true;
         for _ in 0..TRIES_MAX {
             let (context, lowering, oracle) = self.contexts(counts)?;
@@ -153,9 +182,11 @@ impl<'a> StatementReuse<'a> {
             let Some(findings) = context.take_findings() else { return self.without(logical).await };
             still_there(self.catalog, Some(&findings.scanned)).await?;
             let ran = self.ran(logical, &findings);
-            if !ran_first && !findings.repeated.is_empty() && self.mode.keeps() {
-                ran_first = true;
-                self.run_first(&state, &findings.repeated, ran.as_ref()).await;
+            if n_first < RUN_FIRST_MAX && !findings.repeated.is_empty() && self.mode.keeps() {
+                n_first += 1;
+                if !self.run_first(&state, &findings.repeated, ran.as_ref()).await {
+                    n_first = RUN_FIRST_MAX;
+                }
                 // Also if nothing came of it: nodes of this plan have run, and hold what they came to (rows of a join's one side,
                 // or an error). A plan that runs is made of new ones.
                 continue;
@@ -282,19 +313,50 @@ impl<'a> StatementReuse<'a> {
         Ok(verified)
     }
 
-    /// Computes what the plan needs more than once, so that it can be read.
-    async fn run_first(&self, state: &SessionState, repeated: &[Repeated], ran: Option<&Arc<Ran>>) {
+    /// Computes what the plan needs more than once, so that it can be read. `false`: some of it was not worth it, and is not tried again,
+    /// for a while by nobody.
+    async fn run_first(&mut self, state: &SessionState, repeated: &[Repeated], ran: Option<&Arc<Ran>>) -> bool {
         for repeated in repeated {
-            if let Err(error) = Box::pin(self.run_one_first(state, repeated, ran)).await {
-                // The statement itself may never get there; if it does, it will tell.
-                tracing::debug!(%error, "a prefix could not be computed by itself");
-                return;
+            let Prefix { key, program, .. } = repeated.prefix;
+            // Who computes the same at the same time does it for all.
+            let leader = match self.reuse.in_flight.take_turn(key).await {
+                Turn::Lead(leader) => Some(leader),
+                Turn::Alone => None,
+                Turn::LookAgain | Turn::TakeOver => {
+                    self.reuse.refresh().await;
+                    continue;
+                }
+            };
+            self.tried.insert(program);
+            let ended = match self.reuse.cache.lookup(&key) {
+                Some(_) => Ok(None),
+                None => Box::pin(self.run_one_first(state, repeated, ran)).await,
+            };
+            leader.into_iter().for_each(Leader::finish);
+            match ended {
+                Ok(None) => {}
+                Ok(Some(too_few)) => {
+                    self.reuse.dear.learn(program, too_few);
+                    return false;
+                }
+                Err(error) => {
+                    // The statement itself may never get there; if it does, it will tell.
+                    tracing::debug!(%error, "a prefix could not be computed by itself");
+                    return false;
+                }
             }
         }
+        true
     }
 
-    async fn run_one_first(&self, state: &SessionState, repeated: &Repeated, ran: Option<&Arc<Ran>>) -> Result<()> {
-        let Repeated { prefix, plan } = repeated;
+    /// Bytes that were too few to keep it, if it was not worth it.
+    async fn run_one_first(
+        &self,
+        state: &SessionState,
+        repeated: &Repeated,
+        ran: Option<&Arc<Ran>>,
+    ) -> Result<Option<u64>> {
+        let Repeated { prefix, plan, worth } = repeated;
         let started = Instant::now();
         // With extensions of its own: what runs here is the prefix and nothing else.
         let (context, lowering, _) = self.contexts(false)?;
@@ -305,21 +367,34 @@ impl<'a> StatementReuse<'a> {
         let planner = DefaultPhysicalPlanner::default();
         let plan = planner.optimize_physical_plan(Arc::clone(plan), &state, |_, _| {})?;
         let (Ok(plan), Some(findings)) = (self.lower(plan).await?, context.take_findings()) else {
-            return Ok(());
+            return Ok(None);
         };
         let reused = findings.hits.iter().map(|hit| hit.found.cost_us).sum();
         let mut keeping = Keeping::new(self.reuse.clone(), self.mode, &lowering, &findings, self.catalog);
         keeping.describe(&self.text, ran.cloned());
         // The statement waits for this one.
         let limits = RecordingLimits { finish_wait: RUN_FIRST_WAIT, ..self.limits()? };
-        keeping.keep_root(prefix, Duration::from_micros(reused), limits, &findings.made_of);
+        keeping.keep_rows(prefix, *worth, Duration::from_micros(reused), limits, &findings.made_of);
+        let recording = keeping.recording();
         let mut rows = keeping.tee(execute_stream(plan, task_context(&state))?);
-        while let Some(batch) = rows.next().await {
+        while !keeping.has_given_up()
+            && let Some(batch) = rows.next().await
+        {
             batch?;
+            if let Some(recording) = &recording {
+                recording.catch_up().await;
+            }
         }
         drop(rows);
         keeping.publish_verified(self.catalog, started.elapsed()).await;
-        Ok(())
+        if self.reuse.cache.lookup(&prefix.key).is_some() {
+            return Ok(None);
+        }
+        Ok(Some(match recording.and_then(|recording| recording.why_not()) {
+            Some(NotRecorded::TooLarge { bytes_max }) => bytes_max,
+            // Or there is less to read than it takes to read anything.
+            _ => u64::MAX,
+        }))
     }
 
     /// The plan as it would be without any cache.
@@ -360,7 +435,10 @@ impl<'a> StatementReuse<'a> {
     }
 
     fn context(&self, counts: bool) -> Result<(ReuseContext, Arc<Oracle>)> {
-        let oracle = Arc::new(Oracle::new(self.reuse.cache.clone(), self.reuse.relatives.clone()));
+        let entry_bytes_max = self.limits()?.max_bytes;
+        let Reuse { cache, relatives, dear, .. } = self.reuse;
+        let oracle = Oracle::new(cache.clone(), relatives.clone(), dear.clone(), entry_bytes_max).after(&self.tried);
+        let oracle = Arc::new(oracle);
         let ours = options(self.state.config_options());
         let context = ReuseContext::new(
             self.mode,
@@ -374,6 +452,11 @@ impl<'a> StatementReuse<'a> {
         let n_partitions = self.state.config_options().execution.target_partitions.max(1) as u64;
         let branches_max = usize::try_from(memory / BRANCH_BYTES / n_partitions).unwrap_or(usize::MAX);
         let context = context.with_merge_bytes_max(memory / MERGE_MEMORY_SHARE).with_branches_max(branches_max);
+        // Where everything is taken to have taken long, it is worth computing once.
+        let context = if self.reuse.cost_min.is_zero() { context } else { context.sharing_everything() };
+        let bytes_max = entry_bytes_max.saturating_mul(READ_PER_KEPT);
+        // Joins that executors can share among themselves stay as they are.
+        let context = context.with_share_bytes_max(self.travels_from.map_or(bytes_max, |bytes| bytes_max.min(bytes)));
         Ok((context.with_salt(self.reuse.salts.of(self.state.config_options())), oracle))
     }
 

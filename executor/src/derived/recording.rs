@@ -192,6 +192,19 @@ impl Recording {
         matches!(state.phase, Phase::Open) && is_whole(&state.partitions)
     }
 
+    /// Whether nothing will come of it.
+    pub fn has_given_up(&self) -> bool {
+        matches!(self.state.lock().phase, Phase::Abandoned(_))
+    }
+
+    /// Why nothing came of it.
+    pub fn why_not(&self) -> Option<NotRecorded> {
+        match &self.state.lock().phase {
+            Phase::Abandoned(reason) => Some(reason.clone()),
+            Phase::Open | Phase::Finished => None,
+        }
+    }
+
     /// Waits until the last part is written. To be called when the statement has ended, well or not: a prefix that was
     /// read to its end is whole even if the statement failed above it. After this the parts belong to the caller.
     pub async fn finish(self: &Arc<Self>) -> Result<Finished, NotRecorded> {
@@ -203,24 +216,34 @@ impl Recording {
                 self.write_buffer(&mut state, is_all);
             }
         }
-        let all_written = async {
-            loop {
-                let written = self.written.notified();
-                tokio::pin!(written);
-                // Must listen before looking, or the last wake-up may come between the two.
-                written.as_mut().enable();
-                if self.state.lock().in_flight == 0 {
-                    return;
-                }
-                written.await;
-            }
-        };
-        if tokio::time::timeout(self.limits.finish_wait, all_written).await.is_err() {
+        if !self.only_wait(0).await {
             self.abandon(NotRecorded::StoreTooSlow);
         }
         let mut state = self.state.lock();
         self.check_whole(&mut state)?;
         Ok(self.take(&mut state))
+    }
+
+    /// Waits until the store is not far behind: for who reads rows only so that they are kept.
+    pub async fn catch_up(&self) {
+        self.only_wait(self.limits.parts_behind_max / 2).await;
+    }
+
+    /// Waits until no more than so many parts wait to be written, or nothing will come of them; `false` if that takes too long.
+    async fn only_wait(&self, in_flight_max: usize) -> bool {
+        let only_some = async {
+            loop {
+                let written = self.written.notified();
+                tokio::pin!(written);
+                // Must listen before looking, or the last wake-up may come between the two.
+                written.as_mut().enable();
+                if self.state.lock().in_flight <= in_flight_max {
+                    return;
+                }
+                written.await;
+            }
+        };
+        tokio::time::timeout(self.limits.finish_wait, only_some).await.is_ok()
     }
 
     /// Before the first batch of any partition.

@@ -6,6 +6,7 @@
 use std::any::Any;
 use std::collections::HashSet;
 use std::fmt;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use datafusion::common::{Result, plan_err};
@@ -16,9 +17,13 @@ use parking_lot::Mutex;
 
 use super::{AdmissionPolicy, CacheOracle, Found, PrefixReport, Recheck, Unchecked};
 use crate::canonical::{BuiltIns, Prefix, Salt, Uncacheable};
+use crate::node::Worth;
 
 /// Stored bytes of states that are merged at most, however much memory there is.
 const MERGE_BYTES_MAX: u64 = 64 << 20;
+
+/// Joins and the like that read less than this are computed as often as they are needed: running them first would take as long.
+const SHARE_BYTES_MIN: u64 = 8 << 20;
 
 /// What a session wants of the cache.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -68,6 +73,8 @@ pub struct Repeated {
     pub prefix: Prefix,
     /// One occurrence, as it was in the initial plan.
     pub plan: Arc<dyn ExecutionPlan>,
+    /// What keeping its rows may cost.
+    pub worth: Worth,
 }
 
 /// A prefix that the plan keeps.
@@ -135,7 +142,7 @@ pub struct Findings {
     pub hits: Vec<Hit>,
     /// Prefixes below the root that the plan keeps, by the ordinal of their AddEntry.
     pub kept: Vec<Kept>,
-    /// Groups that the plan would compute more than once: run them first, and both read the result.
+    /// What the plan would compute more than once: run first, and read wherever it is needed.
     pub repeated: Vec<Repeated>,
     /// In check mode: entries over some extents, and states, to be computed anew by themselves.
     pub rechecks: Vec<Recheck>,
@@ -182,6 +189,9 @@ pub struct ReuseContext {
     pub merge_bytes_max: u64,
     /// Branches of a plan that may hold groups at the same time, each of which takes its share of the memory.
     pub branches_max: usize,
+    /// Bytes that joins and the like must read to be computed once for all who need them: at least, unless luck decides their rows,
+    /// and at most.
+    pub share_bytes: RangeInclusive<u64>,
     /// The salt of the statement's settings, if it is known already.
     salt: Option<Salt>,
     findings: Mutex<Option<Findings>>,
@@ -208,6 +218,7 @@ impl ReuseContext {
             verifies: false,
             merge_bytes_max: MERGE_BYTES_MAX,
             branches_max: usize::MAX,
+            share_bytes: SHARE_BYTES_MIN..=u64::MAX,
             salt: None,
             findings: Mutex::default(),
         }
@@ -236,6 +247,20 @@ impl ReuseContext {
     #[must_use]
     pub fn with_branches_max(mut self, branches: usize) -> Self {
         self.branches_max = branches;
+        self
+    }
+
+    /// The same where everything is taken to be worth computing once.
+    #[must_use]
+    pub fn sharing_everything(mut self) -> Self {
+        self.share_bytes = 0..=u64::MAX;
+        self
+    }
+
+    /// The same where what reads more than this gives more than could be kept.
+    #[must_use]
+    pub fn with_share_bytes_max(mut self, bytes: u64) -> Self {
+        self.share_bytes = *self.share_bytes.start()..=bytes;
         self
     }
 

@@ -55,6 +55,11 @@ pub trait CacheOracle: fmt::Debug + Send + Sync {
     /// Entries of a program that hold states, or rows, over whatever extents; the youngest first.
     fn segments(&self, program: &Fingerprint, states: bool) -> Vec<Segment>;
 
+    /// Whether keeping all rows of a program was seen to take longer than computing them again, or to be impossible.
+    fn is_dear(&self, _program: &Fingerprint) -> bool {
+        false
+    }
+
     /// The youngest of those that hold rows.
     fn youngest(&self, program: &Fingerprint) -> Option<Segment> {
         self.segments(program, false).into_iter().next()

@@ -37,7 +37,7 @@ use super::repeated::repeated;
 use super::segments::ChosenSegments;
 use super::windows::ChosenWindow;
 use super::{Found, Inquiry, PrefixReport, Verdict};
-use crate::canonical::{Prefix, PrefixKind, PrefixNode, Salt, prefixes};
+use crate::canonical::{Exactness, Prefix, PrefixKind, PrefixNode, Salt, prefixes};
 use crate::node::{CacheReadExec, DerivedTableExec, ExtentScanExec, Worth};
 
 /// What opening an entry costs, in microseconds.
@@ -163,6 +163,7 @@ pub(super) fn rewrite(
         inquiries,
         growth,
         chosen: HashSet::new(),
+        beaten: HashSet::new(),
         covers: HashMap::new(),
         inconsistent: HashSet::new(),
         kept_keys: kept.iter().map(|kept| kept.prefix.key).collect(),
@@ -194,7 +195,9 @@ pub(super) fn rewrite(
     };
     let plan = rewrite.rewrite(&root, place)?;
     if context.mode == ReuseMode::On && !is_inner {
-        rewrite.findings.repeated = repeated(&root, &rewrite.chosen, &rewrite.cuts);
+        let read =
+            rewrite.chosen.iter().chain(rewrite.segments.keys()).chain(rewrite.windows.keys()).copied().collect();
+        rewrite.findings.repeated = repeated(&root, &read, &rewrite.inquiries, &rewrite.cuts, context);
     }
     if context.mode == ReuseMode::Check && !is_inner {
         (rewrite.findings.rechecks, rewrite.findings.unchecked) = rechecks(&root, context, config, salt)?;
@@ -319,6 +322,8 @@ pub(super) struct Rewrite<'a> {
     pub(super) n_occurrences: HashMap<Fingerprint, usize>,
     /// Prefixes that are read from their entries.
     chosen: HashSet<Fingerprint>,
+    /// Prefixes that have entries, and are computed from smaller ones all the same.
+    pub(super) beaten: HashSet<Fingerprint>,
     /// Those among them that have no entry of their own, with the entry that stands for it: as it is, or as a set.
     covers: HashMap<(Fingerprint, bool), Cover>,
     /// Prefixes of which some extents are read, by their keys.
@@ -351,6 +356,7 @@ impl Rewrite<'_> {
         }
         loop {
             self.chosen.clear();
+            self.beaten.clear();
             self.segments.clear();
             self.windows.clear();
             self.choose_below(root, true, false)?;
@@ -365,10 +371,14 @@ impl Rewrite<'_> {
 
     fn choose_below(&mut self, node: &PrefixNode, is_root: bool, as_set: bool) -> Result<()> {
         if let Some(prefix) = self.readable(node, is_root)
-            && self.usable(prefix).and_then(|found| self.as_cut(node, found)).is_some()
+            && let Some(found) = self.usable(prefix).and_then(|found| self.as_cut(node, found))
         {
-            self.chosen.insert(prefix.key);
-            return Ok(());
+            // Two parts of a plan that use what luck decided must see the same.
+            if is_root || prefix.exactness != Exactness::Exact || !self.is_beaten(node, &found) {
+                self.chosen.insert(prefix.key);
+                return Ok(());
+            }
+            self.beaten.insert(prefix.key);
         }
         if let Some(prefix) = coverable(node)
             && self.is_covered(node, prefix, as_set)
@@ -404,21 +414,12 @@ impl Rewrite<'_> {
         node.children.iter().any(reads)
     }
 
-    /// What whole hits below a node would save, in microseconds.
-    fn saved_below(&self, node: &PrefixNode) -> u64 {
-        let usable = |child: &PrefixNode| {
-            let found = candidate(child, false).and_then(|prefix| self.usable(prefix));
-            found.and_then(|found| self.as_cut(child, found))
-        };
-        let saved = |child: &PrefixNode| match usable(child) {
-            Some(found) => found.cost_us.saturating_sub(read_us(&found)),
-            None => self.saved_below(child),
-        };
-        node.children.iter().map(saved).sum()
-    }
-
     /// Whether the entry of a relative has all that this node gives; the smallest such entry is taken.
     fn is_covered(&mut self, node: &PrefixNode, prefix: &Prefix, as_set: bool) -> bool {
+        // The entry itself is among its relatives: if that is beaten, so are larger ones.
+        if self.beaten.contains(&prefix.key) {
+            return false;
+        }
         if self.covers.contains_key(&(prefix.key, as_set)) {
             return true;
         }
@@ -433,6 +434,10 @@ impl Rewrite<'_> {
                 (!self.context.banned.contains(&key) && cover.plan(node).is_some()).then_some(cover)
             });
         let Some(cover) = covers.min_by_key(|cover| cover.found.bytes) else { return false };
+        if prefix.exactness == Exactness::Exact && self.is_beaten(node, &cover.found) {
+            self.beaten.insert(prefix.key);
+            return false;
+        }
         self.covers.insert((prefix.key, as_set), cover);
         true
     }
@@ -449,14 +454,14 @@ impl Rewrite<'_> {
     }
 
     /// An entry for a node; `None` if its groups are cut short, and computing so many of them is likely to be cheaper.
-    fn as_cut(&self, node: &PrefixNode, found: Found) -> Option<Found> {
+    pub(super) fn as_cut(&self, node: &PrefixNode, found: Found) -> Option<Found> {
         match self.cut(node) {
             Some(cut) => cut.read(found),
             None => Some(found),
         }
     }
 
-    fn usable(&self, prefix: &Prefix) -> Option<Found> {
+    pub(super) fn usable(&self, prefix: &Prefix) -> Option<Found> {
         let found = self.inquiries.get(&prefix.key)?.found?;
         let is_excluded = self.context.banned.contains(&prefix.key) || self.inconsistent.contains(&prefix.key);
         // What a derived table is made of may be gone: its rows are read whatever that takes.
@@ -654,7 +659,7 @@ impl Rewrite<'_> {
             _ if self.context.banned.contains(&prefix.key) => Verdict::Damaged,
             Some(_) if !self.context.mode.reads() => Verdict::NotWanted,
             Some(_) if self.inconsistent.contains(&prefix.key) => Verdict::Inconsistent,
-            Some(found) if !is_worth_it(&found) => Verdict::NotWorthIt(found),
+            Some(found) if self.beaten.contains(&prefix.key) || !is_worth_it(&found) => Verdict::NotWorthIt(found),
             _ if self.cut(node).is_some() => Verdict::CutShort,
             Some(_) => Verdict::NotAsked,
             None if inquiry.was_dropped => Verdict::Evicted,

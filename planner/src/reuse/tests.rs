@@ -4,6 +4,7 @@ mod cover;
 mod cut;
 mod made_of;
 mod middle;
+mod repeated;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -27,6 +28,8 @@ struct Told {
     relatives: Mutex<HashMap<Fingerprint, Vec<Relative>>>,
     /// On how many other lists of extents each program has entries.
     n_other_extents: Mutex<u32>,
+    /// Programs whose rows are not worth keeping.
+    dear: Mutex<HashSet<Fingerprint>>,
 }
 
 impl CacheOracle for Told {
@@ -41,6 +44,10 @@ impl CacheOracle for Told {
             inquiry
         };
         prefixes.iter().map(one).collect()
+    }
+
+    fn is_dear(&self, program: &Fingerprint) -> bool {
+        self.dear.lock().contains(program)
     }
 
     fn segments(&self, _program: &Fingerprint, _states: bool) -> Vec<Segment> {
@@ -192,6 +199,64 @@ async fn groups_that_occur_twice_are_found() {
     assert!(findings.repeated.is_empty());
     let (_, findings) = setup.run(totals, ReuseMode::On).await;
     assert!(findings.repeated.is_empty());
+}
+
+/// A large result above a small one that has all that took long.
+#[tokio::test]
+async fn a_large_entry_is_beaten_by_smaller_ones() {
+    let setup = Setup::new();
+    let groups = "SELECT a, sum(b) AS s FROM t GROUP BY a";
+    let (sql, small) = (above_joined(groups), setup.fixture.key(groups).await);
+    let (large, large_entry) = setup.knows_large_join(&sql).await;
+    let (_, findings) = setup.run(&sql, ReuseMode::ReadOnly).await;
+    assert_eq!(findings.hits.iter().map(|hit| hit.key).collect::<Vec<_>>(), [large], "there is nothing better");
+    setup.oracle.found.lock().insert(small, Found { rows: 1000, bytes: 10_000, cost_us: 5_000_000 });
+    let (_, findings) = setup.run(&sql, ReuseMode::ReadOnly).await;
+    assert_eq!(findings.hits.iter().map(|hit| hit.key).collect::<Vec<_>>(), [small]);
+    let is_told = |line: &PrefixReport| line.key == Some(large) && line.verdict == Verdict::NotWorthIt(large_entry);
+    assert!(findings.report.iter().any(is_told));
+    // The whole answer is read whatever there is below it.
+    let whole = setup.fixture.key(&sql).await;
+    setup.oracle.found.lock().insert(whole, large_entry);
+    let (_, findings) = setup.run(&sql, ReuseMode::ReadOnly).await;
+    assert!(findings.is_exact());
+}
+
+/// What luck decided is read as it was decided.
+#[tokio::test]
+async fn a_large_entry_of_luck_is_not_beaten() {
+    let setup = Setup::new();
+    let groups = "SELECT a, first_value(b) AS s FROM t GROUP BY a";
+    let sql = above_joined(groups);
+    let (large, _) = setup.knows_large_join(&sql).await;
+    let small = setup.fixture.key(groups).await;
+    setup.oracle.found.lock().insert(small, Found { rows: 1000, bytes: 10_000, cost_us: 5_000_000 });
+    let (_, findings) = setup.run(&sql, ReuseMode::ReadOnly).await;
+    assert_eq!(findings.hits.iter().map(|hit| hit.key).collect::<Vec<_>>(), [large]);
+}
+
+fn above_joined(groups: &str) -> String {
+    format!("SELECT max(s), min(b) FROM (SELECT u.b, x.s FROM u JOIN ({groups}) x ON u.a = x.a)")
+}
+
+impl Setup {
+    /// A large entry of the join in a statement.
+    async fn knows_large_join(&self, sql: &str) -> (Fingerprint, Found) {
+        let mut large = None;
+        self.fixture.tree(sql).await.for_each(&mut |node| {
+            let prefix = node.prefix.as_ref().ok().filter(|prefix| prefix.kind == crate::canonical::PrefixKind::Join);
+            if let Some(prefix) = prefix {
+                // Whatever was published is known as its own relative.
+                let (program, schema) = (prefix.program, Arc::clone(&prefix.schema));
+                let relative = Relative { program, columns: Arc::clone(&prefix.lineage.columns), schema };
+                self.oracle.relatives.lock().entry(prefix.lineage.family).or_default().push(relative);
+                large = large.or(Some(prefix.key));
+            }
+        });
+        let entry = Found { rows: 4_000_000, bytes: 800 << 20, cost_us: 5_300_000 };
+        self.oracle.found.lock().insert(large.unwrap(), entry);
+        (large.unwrap(), entry)
+    }
 }
 
 #[tokio::test]

@@ -14,6 +14,11 @@ use datafusion_sqllogictest::{
 use nectarine_engine::{AnswerKind, Engine, EngineError, Session, Settings};
 use sqllogictest::{AsyncDB, DBOutput};
 
+/// Scripts that bound the memory so that a statement spills. A session of ours bounds its statements, not the runtime of all.
+const SPILL: &str = "_spill";
+const STOCK_MEMORY: &str = "datafusion.runtime.memory_limit";
+const OUR_MEMORY: &str = "nectarine.query_memory";
+
 /// One session on a home of its own.
 pub(super) struct Nectarine {
     pub(super) session: Session,
@@ -91,7 +96,11 @@ impl AsyncDB for Nectarine {
 
     async fn run(&mut self, sql: &str) -> Result<DBOutput<DFColumnType>, DFSqlLogicTestError> {
         let other = |error: EngineError| DFSqlLogicTestError::Other(format!("{error}"));
-        let answer = self.session.execute(sql).await.map_err(other)?;
+        let sql = match self.path.to_string_lossy().contains(SPILL) {
+            true => sql.replace(STOCK_MEMORY, OUR_MEMORY),
+            false => sql.to_owned(),
+        };
+        let answer = self.session.execute(&sql).await.map_err(other)?;
         let is_command = matches!(answer.kind(), AnswerKind::Command { .. });
         let schema = answer.schema();
         let batches = answer.collect().await.map_err(other)?;

@@ -216,6 +216,35 @@ async fn prepared_statements_see_new_rows() {
     assert!(db.client().err("EXECUTE mine").await.contains("\"mine\" does not exist"));
 }
 
+/// As the statement that it runs.
+#[tokio::test]
+async fn what_is_prepared_is_explained() {
+    let db = Db::new().await;
+    db.ok("CREATE TABLE t AS SELECT value AS a FROM generate_series(1, 10)").await;
+    db.ok("PREPARE above (INT) AS SELECT a FROM t WHERE a > $1").await;
+    let plan = db.ok("EXPLAIN EXECUTE above(7)").await;
+    assert!(plan.contains("t.a > Int64(7)") && plan.contains("logical_plan") && plan.contains("FilterExec"), "{plan}");
+    let ran = db.ok("EXPLAIN ANALYZE EXECUTE above(7)").await;
+    assert!(ran.contains("output_rows=3"), "{ran}");
+    let tree = db.ok("EXPLAIN FORMAT tree EXECUTE above(7)").await;
+    assert!(tree.contains('│'), "{tree}");
+    assert!(db.ok("EXPLAIN REUSE EXECUTE above(8)").await.contains("never seen"));
+    db.ok("EXECUTE above(8)").await;
+    let reuse = db.ok("EXPLAIN REUSE EXECUTE above(8)").await;
+    assert!(reuse.contains("hit"), "{reuse}");
+    assert_eq!(reuse, db.ok("EXPLAIN REUSE SELECT a FROM t WHERE a > 8").await);
+    assert!(db.err("EXPLAIN EXECUTE above").await.contains("expects 1 parameter"));
+    assert!(db.err("EXPLAIN EXECUTE nope(1)").await.contains("\"nope\" does not exist"));
+    // It writes only if it runs.
+    db.ok("PREPARE add (INT) AS INSERT INTO t VALUES ($1)").await;
+    db.ok("EXPLAIN EXECUTE add(11)").await;
+    assert_eq!(db.ok("SELECT count(*) FROM t").await, "10");
+    db.ok("EXPLAIN ANALYZE EXECUTE add(11)").await;
+    assert_eq!(db.ok("SELECT count(*) FROM t").await, "11");
+    // The statement is still there.
+    assert_eq!(db.ok("EXECUTE above(10)").await, "11");
+}
+
 /// A function that lacks what it calls says so by name, wherever it is called from.
 #[tokio::test]
 async fn what_a_function_lacks_is_told_by_name() {

@@ -175,16 +175,20 @@ fn values_that_are_refused() {
             flag("datafusion.runtime.memory_limit", "4G"),
             ["datafusion.runtime.memory_limit belongs to the engine", "nectarine.memory_limit"],
         ),
-        (
-            variable("DATAFUSION_RUNTIME_TEMP_DIRECTORY", "/x"),
-            ["datafusion.runtime.temp_directory belongs to the engine", "tmp folder"],
-        ),
     ] {
         for words in all {
             assert!(error.contains(words), "{words}: {error}");
         }
         assert!(!error.contains("caused by") && !error.contains("External"), "{error}");
     }
+    // What is meant for another program has no effect, and says so.
+    let mut command = plain.command();
+    command.env("DATAFUSION_RUNTIME_TEMP_DIRECTORY", "/x").args(["-c", "SELECT 1"]);
+    let ran = finish(command, b"");
+    for words in ["DATAFUSION_RUNTIME_TEMP_DIRECTORY has no effect", "belongs to the engine", "tmp folder"] {
+        assert!(ran.stderr.contains(words), "{words}: {}", ran.stderr);
+    }
+    assert_eq!(ran.rows(), "1");
 }
 
 /// Memory, spills and their folder are bounded for all sessions together, and no session gets others.

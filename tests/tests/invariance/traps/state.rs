@@ -81,6 +81,36 @@ async fn two_runs_of_one_sum_are_not_mixed() {
     entries_hold(&db).await;
 }
 
+/// Promise on floats. Guard: what runs first for all who need it is not made of two runs of one sum (`repeated::is_torn`).
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_runs_first_sees_one_sum() {
+    let db = Db::new().await;
+    db.ok("CREATE TABLE fl (k BIGINT, f DOUBLE)").await;
+    for part in 0..6 {
+        db.ok(&format!(
+            "INSERT INTO fl SELECT value, CASE (value * 7 + {part} * (1 + value % 5)) % 3 WHEN 0 THEN 1e17 WHEN 1 THEN -1e17 \
+             ELSE value + {part} END FROM generate_series(1, 50)"
+        ))
+        .await;
+    }
+    let difference = "WITH g AS (SELECT k, sum(f) AS s FROM fl GROUP BY k), \
+                      d AS (SELECT x.k, x.s - y.s AS e FROM g x JOIN g y ON x.k = y.k)";
+    for partitions in [2, 7, 3] {
+        db.ok(&format!("SET datafusion.execution.target_partitions = {partitions}")).await;
+        let twice = format!("{difference} SELECT max(abs(a.e)), count(*) FROM d a JOIN d b ON a.k = b.k");
+        assert_eq!(db.ok(&twice).await, "0.0|50");
+        // Whatever that left behind.
+        assert_eq!(db.ok(&format!("{difference} SELECT max(abs(e)), count(*) FROM d")).await, "0.0|50");
+        db.cache().clear().await;
+    }
+    let ranked = "WITH v AS (SELECT k, f, row_number() OVER (PARTITION BY f ORDER BY k % 2) AS n FROM fl)";
+    let sql = format!(
+        "{ranked} SELECT count(*) FROM v x JOIN v y ON x.k = y.k AND x.f = y.f AND x.n <> y.n WHERE x.f > 1e16"
+    );
+    db.ok(&sql).await;
+    entries_hold(&db).await;
+}
+
 /// Promise on floats. Guard: `exactness_of` knows that NaN make the smallest float of a group a matter of order.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_smallest_floats_do_not_meet() {

@@ -50,7 +50,7 @@ async fn all_entries(
     let mut after = i64::MIN;
     loop {
         let select = sqlx::query(
-            "SELECT COUNT(*), MAX(id), CAST(string_agg(summary, '') AS BLOB)
+            "SELECT COUNT(*), MAX(id), string_agg(summary, '')
              FROM (SELECT id, summary FROM cache_entries WHERE id > $1 ORDER BY id LIMIT $2) AS block",
         );
         let block = select.bind(after).bind(BLOCK).fetch_one(&mut *connection).await;
