@@ -140,6 +140,7 @@ async fn files(run: &StatementRun<'_>, copy: &CopyFrom, target: &TableDef, colum
         found.schema = Arc::new(Schema::new(fields));
         if let TableKind::External(source) = &mut found.kind {
             source.options.remove("schema_inferred");
+            source.options.insert("by_position".to_string(), "true".to_string());
         }
     } else {
         let unknown =

@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 use crate::managed::now_micros;
 use crate::metrics::PlanMetrics;
 use crate::query_log::QueryLog;
-use crate::redact::redact;
+use crate::redact::{redact, redact_message};
 use crate::trace::{Part, Told, Trace};
 use crate::{EngineError, Receipt};
 
@@ -30,6 +30,8 @@ struct Shared {
     log: QueryLog,
     started: Instant,
     trace: Option<Trace>,
+    /// The text, if there are secrets in it: a message may quote them.
+    secrets_of: Option<String>,
     state: Mutex<State>,
 }
 
@@ -44,11 +46,13 @@ struct State {
 
 impl Record {
     pub(crate) fn start(log: &QueryLog, query_id: QueryId, sql: &str, user_name: &str, login: Option<&str>) -> Self {
+        let shown = redact(sql.trim());
+        let secrets_of = (shown != sql.trim()).then(|| sql.to_string());
         let record = QueryRecord {
             query_id,
             started_at: now_micros(),
             user_name: user_name.to_string(),
-            sql: redact(sql.trim()),
+            sql: shown,
             state: "running".to_string(),
             error: None,
             elapsed_ms: None,
@@ -69,7 +73,7 @@ impl Record {
         let trace = log.trace(query_id);
         let planning = trace.as_ref().map(|trace| trace.part_from_start("plan"));
         let state = Mutex::new(State { record, plan: None, ended: false, planning, running: None });
-        Self { shared: Arc::new(Shared { log: log.clone(), started: Instant::now(), trace, state }) }
+        Self { shared: Arc::new(Shared { log: log.clone(), started: Instant::now(), trace, secrets_of, state }) }
     }
 
     /// A part of the statement for its trace, until what is returned is dropped.
@@ -118,7 +122,11 @@ impl Record {
     }
 
     pub(crate) fn failed(&self, error: &EngineError) {
-        self.shared.end("failed", Some(error.to_string()), None);
+        let message = match &self.shared.secrets_of {
+            Some(sql) => redact_message(sql, error.to_string()),
+            None => error.to_string(),
+        };
+        self.shared.end("failed", Some(message), None);
     }
 }
 

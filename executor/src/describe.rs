@@ -1,7 +1,8 @@
 //! [`FileDescriber`]: what a new file says of itself, asked once.
 //!
 //! Parquet tells rows and statistics in its footer, Arrow whether its lengths make sense. Other formats tell nothing without being read; a CSV file whose
-//! table's columns were inferred must at least have the same header, because its values go by position.
+//! table's columns were inferred must at least have the same header, because its values go by position; where they were given, a name
+//! that both have must stand at the same place.
 
 use std::sync::{Arc, OnceLock};
 
@@ -76,7 +77,12 @@ impl FileDescriber {
         Ok(Description { rows, stats: statistics })
     }
 
-    async fn csv_header(&self, source: &ExternalSource, file: &ListedFile) -> Result<(), CatalogError> {
+    async fn csv_header(
+        &self,
+        source: &ExternalSource,
+        file: &ListedFile,
+        agrees: fn(&[u8], &CsvOptions, &[&str]) -> Result<(), String>,
+    ) -> Result<(), CatalogError> {
         let options =
             reader_options(&self.config, source.format, &source.options).map_err(|error| unreadable(file, error))?;
         if !options.csv.has_header.unwrap_or(true) {
@@ -99,7 +105,7 @@ impl FileDescriber {
             }
         }
         let columns: Vec<&str> = self.file_schema().fields().iter().map(|field| field.name().as_str()).collect();
-        check_csv_header(&start, &options.csv, &columns).map_err(|detail| self.mismatch(file, detail))
+        agrees(&start, &options.csv, &columns).map_err(|detail| self.mismatch(file, detail))
     }
 
     fn mismatch(&self, file: &ListedFile, detail: String) -> CatalogError {
@@ -148,8 +154,8 @@ fn header_line<'a>(start: &'a [u8], options: &CsvOptions) -> &'a [u8] {
     }
 }
 
-/// Compares the first record of a CSV file with the names of a table's columns.
-pub fn check_csv_header(start: &[u8], options: &CsvOptions, columns: &[&str]) -> Result<(), String> {
+/// The names in the first record of a CSV file.
+fn names_in_header(start: &[u8], options: &CsvOptions) -> Result<Vec<String>, String> {
     let start = header_line(start, options);
     let format = csv_format(options).with_header(true);
     let ends_record = ends_record(options);
@@ -162,11 +168,39 @@ pub fn check_csv_header(start: &[u8], options: &CsvOptions, columns: &[&str]) ->
     };
     let (schema, _) =
         format.infer_schema(header, Some(0)).map_err(|error| format!("its header cannot be read: {error}"))?;
-    let found: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
+    Ok(schema.fields().iter().map(|field| field.name().clone()).collect())
+}
+
+/// Compares the first record of a CSV file with the names of a table's columns, which were inferred from such a file.
+pub fn check_csv_header(start: &[u8], options: &CsvOptions, columns: &[&str]) -> Result<(), String> {
+    let found = names_in_header(start, options)?;
     match found == columns {
         true => Ok(()),
-        false => Err(format!("its header is ({}), the table's columns are ({})", found.join(", "), columns.join(", "))),
+        false => Err(differ(&found, columns)),
     }
+}
+
+/// The same where somebody gave the columns: they may have other names than in the file, but a name that both have stands at the same
+/// place in both.
+fn check_given_columns(start: &[u8], options: &CsvOptions, columns: &[&str]) -> Result<(), String> {
+    // Whoever reads the rows tells what is wrong with it.
+    let Ok(found) = names_in_header(start, options) else { return Ok(()) };
+    let places = |names: &mut dyn Iterator<Item = &str>, wanted: &str| -> Vec<usize> {
+        names.enumerate().filter(|(_, name)| name.trim().eq_ignore_ascii_case(wanted)).map(|(place, _)| place).collect()
+    };
+    let is_elsewhere = |column: &&str| {
+        let there = places(&mut found.iter().map(String::as_str), column);
+        let here = places(&mut columns.iter().copied(), column);
+        !there.is_empty() && there != here
+    };
+    match columns.iter().any(is_elsewhere) {
+        true => Err(differ(&found, columns)),
+        false => Ok(()),
+    }
+}
+
+fn differ(found: &[String], columns: &[&str]) -> String {
+    format!("its header is ({}), the table's columns are ({})", found.join(", "), columns.join(", "))
 }
 
 #[async_trait]
@@ -182,7 +216,11 @@ impl ExtentReader for FileDescriber {
                 Ok(self.nothing())
             }
             FileFormatKind::Csv if source.options.contains_key("schema_inferred") => {
-                self.csv_header(source, file).await?;
+                self.csv_header(source, file, check_csv_header).await?;
+                Ok(self.nothing())
+            }
+            FileFormatKind::Csv if !source.options.contains_key("by_position") => {
+                self.csv_header(source, file, check_given_columns).await?;
                 Ok(self.nothing())
             }
             _ => Ok(self.nothing()),

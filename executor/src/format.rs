@@ -29,7 +29,8 @@ use crate::named_source::unreadable;
 use crate::text_file::{SAMPLE_RECORDS, columns_of_text, in_order_of_array};
 
 /// Names of options that are not the reader's.
-const OURS: [&str; 5] = ["fingerprint", "file_extension", "compression", "schema_inferred", "arrow_stream"];
+const OURS: [&str; 6] =
+    ["fingerprint", "file_extension", "compression", "schema_inferred", "by_position", "arrow_stream"];
 
 /// The reader's options: session defaults, then what the table was created with.
 pub fn reader_options(

@@ -30,6 +30,7 @@ use nectarine_planner::node::{AddEntryExec, CacheReadExec, ExtentScanExec, Merge
 
 pub use self::context::{Lowering, StatementLowering};
 use crate::operator::{AddEntryOperator, CacheReadOperator, merge_groups};
+use crate::padded::with_children;
 use crate::scan::{Readers, file_scan};
 
 /// The rule; it needs the runtime's object stores and its cache of Parquet footers.
@@ -44,6 +45,31 @@ impl LowerExtentScans {
     }
 }
 
+impl LowerExtentScans {
+    fn lower(
+        &self,
+        node: Arc<dyn ExecutionPlan>,
+        lowering: Option<&Lowering>,
+        config: &ConfigOptions,
+    ) -> Result<Transformed<Arc<dyn ExecutionPlan>>> {
+        if let Some(scan) = node.downcast_ref::<ExtentScanExec>() {
+            let config = scan.config().map_or(config, AsRef::as_ref);
+            return Ok(Transformed::yes(file_scan(scan, &self.readers, config)?));
+        }
+        if let Some(mark) = node.downcast_ref::<AddEntryExec>() {
+            return Ok(Transformed::yes(lower_add_entry(mark, lowering)));
+        }
+        if let Some(mark) = node.downcast_ref::<MergeGroupsExec>() {
+            return Ok(Transformed::yes(merge_groups(mark)?));
+        }
+        let read = node.downcast_ref::<CacheReadExec>();
+        match read.and_then(|read| lower_cache_read(read, lowering?, config)) {
+            Some(read) => Ok(Transformed::yes(read)),
+            None => Ok(Transformed::no(node)),
+        }
+    }
+}
+
 impl fmt::Debug for LowerExtentScans {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("LowerExtentScans")
@@ -53,27 +79,12 @@ impl fmt::Debug for LowerExtentScans {
 impl PhysicalOptimizerRule for LowerExtentScans {
     fn optimize(&self, plan: Arc<dyn ExecutionPlan>, config: &ConfigOptions) -> Result<Arc<dyn ExecutionPlan>> {
         let lowering = config.extensions.get::<StatementLowering>().map(|statement| statement.0.as_ref());
-        plan.transform_up(|node| {
-            if let Some(scan) = node.downcast_ref::<ExtentScanExec>() {
-                return Ok(Transformed::yes(file_scan(
-                    scan,
-                    &self.readers,
-                    scan.config().map_or(config, AsRef::as_ref),
-                )?));
-            }
-            if let Some(mark) = node.downcast_ref::<AddEntryExec>() {
-                return Ok(Transformed::yes(lower_add_entry(mark, lowering)));
-            }
-            if let Some(mark) = node.downcast_ref::<MergeGroupsExec>() {
-                return Ok(Transformed::yes(merge_groups(mark)?));
-            }
-            let read = node.downcast_ref::<CacheReadExec>();
-            match read.and_then(|read| lower_cache_read(read, lowering?, config)) {
-                Some(read) => Ok(Transformed::yes(read)),
-                None => Ok(Transformed::no(node)),
-            }
-        })
-        .data()
+        let lower = |node: Arc<dyn ExecutionPlan>| self.lower(node, lowering, config);
+        match Arc::clone(&plan).transform_up(lower).data() {
+            Ok(plan) => Ok(plan),
+            // From here on filters estimate how many rows they let through, and some can not.
+            Err(error) => carefully(plan, &lower).map_err(|_| error),
+        }
     }
 
     fn name(&self) -> &str {
@@ -83,6 +94,19 @@ impl PhysicalOptimizerRule for LowerExtentScans {
     fn schema_check(&self) -> bool {
         true
     }
+}
+
+/// The same as `transform_up`, node by node.
+fn carefully(
+    plan: Arc<dyn ExecutionPlan>,
+    lower: &dyn Fn(Arc<dyn ExecutionPlan>) -> Result<Transformed<Arc<dyn ExecutionPlan>>>,
+) -> Result<Arc<dyn ExecutionPlan>> {
+    let children: Vec<_> = plan.children().into_iter().cloned().collect();
+    if children.is_empty() {
+        return lower(plan).data();
+    }
+    let lowered = children.into_iter().map(|child| carefully(child, lower)).collect::<Result<_>>()?;
+    lower(with_children(plan, lowered)?).data()
 }
 
 fn lower_add_entry(mark: &AddEntryExec, lowering: Option<&Lowering>) -> Arc<dyn ExecutionPlan> {

@@ -23,6 +23,7 @@
 //! `PlainRowsExec` stands above the join, and forgets what was known of the padded columns alone.
 
 mod casts;
+mod estimates;
 mod keys;
 
 use std::fmt;
@@ -40,10 +41,14 @@ use datafusion::physical_expr::{ConstExpr, EquivalenceProperties, LexOrdering, P
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::aggregates::AggregateExec;
 use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
+use datafusion::physical_plan::filter_pushdown::{
+    ChildPushdownResult, FilterDescription, FilterPushdownPhase, FilterPushdownPropagation,
+};
 use datafusion::physical_plan::joins::{HashJoinExec, NestedLoopJoinExec, PiecewiseMergeJoinExec, SortMergeJoinExec};
 use datafusion::physical_plan::statistics::{ChildStats, StatisticsArgs};
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties, PlanProperties};
 
+pub(crate) use estimates::with_children;
 pub use keys::ForgetKeys;
 
 /// See the module.
@@ -271,6 +276,28 @@ impl ExecutionPlan for PlainRows {
             [input] => Ok(Arc::clone(input)),
             _ => internal_err!("PlainRowsExec has one child"),
         }
+    }
+
+    fn gather_filters_for_pushdown(
+        &self,
+        _phase: FilterPushdownPhase,
+        parent_filters: Vec<Arc<dyn PhysicalExpr>>,
+        _config: &ConfigOptions,
+    ) -> Result<FilterDescription> {
+        match self.forgets {
+            // Which rows are wanted is another matter than what is known of them.
+            Forgets::Bounds => FilterDescription::from_children(parent_filters, &self.children()),
+            _ => Ok(FilterDescription::all_unsupported(&parent_filters, &self.children())),
+        }
+    }
+
+    fn handle_child_pushdown_result(
+        &self,
+        _phase: FilterPushdownPhase,
+        child_pushdown_result: ChildPushdownResult,
+        _config: &ConfigOptions,
+    ) -> Result<FilterPushdownPropagation<Arc<dyn ExecutionPlan>>> {
+        Ok(FilterPushdownPropagation::if_all(child_pushdown_result))
     }
 
     fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {

@@ -349,3 +349,27 @@ async fn orders_above_limits() {
         }
     }
 }
+
+/// Whole days hold more time than the times that they are made of: DataFusion takes that for more rows than there are, and gives up.
+#[tokio::test(flavor = "multi_thread")]
+async fn filters_that_can_not_be_estimated() {
+    let db = Db::new().await;
+    db.ok("CREATE TABLE z AS SELECT value AS id, TIMESTAMP '2023-11-20T10:00:00' + CAST(concat(value * 4, ' hours') AS INTERVAL) AS ts, \
+           CAST(value AS DOUBLE) - 5 AS f, value % 3 AS g FROM generate_series(0, 29) UNION ALL SELECT 99, NULL, NULL, 1")
+        .await;
+    let days = "f * 3 < CAST(4 AS DOUBLE) AND CAST(ts AS DATE) > DATE '2022-01-15'";
+    for mode in MODES {
+        db.ok(&format!("SET nectarine.reuse = '{mode}'")).await;
+        let sql = format!(
+            "SELECT s.g, z.id FROM (SELECT g, sum(id) FROM z WHERE {days} GROUP BY 1) s LEFT JOIN z ON z.id = 1 WHERE z.id < 100 ORDER BY 1"
+        );
+        assert_eq!(db.ok(&sql).await, "0|1\n1|1\n2|1", "{mode}");
+        let sql =
+            format!("SELECT count(*) FROM z JOIN (SELECT DISTINCT g FROM z WHERE {days}) s ON z.g = s.g WHERE {days}");
+        assert_eq!(db.ok(&sql).await, "7", "{mode}");
+    }
+    // Files are left out all the same.
+    db.ok("SET nectarine.reuse = 'off'").await;
+    let plan = db.ok(&format!("EXPLAIN SELECT g, sum(id) FROM z WHERE {days} GROUP BY 1")).await;
+    assert!(plan.contains("PlainRowsExec") && plan.contains("pruning_predicate"), "{plan}");
+}

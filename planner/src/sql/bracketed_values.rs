@@ -2,6 +2,7 @@
 //!
 //! After a table's name the parser takes a bracket for a list of columns.
 
+use itertools::Itertools;
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
@@ -10,13 +11,15 @@ use super::parse::keyword_of;
 /// Takes brackets around the whole source of an `INSERT` away, if what they hold begins with `VALUES`. Also of one that is explained or
 /// prepared.
 pub(super) fn unwrap(tokens: &mut Vec<TokenWithSpan>) {
-    let Some((open, close)) = brackets(tokens) else { return };
-    tokens.remove(close);
-    tokens.remove(open);
+    for at in brackets(tokens).into_iter().flatten().rev() {
+        tokens.remove(at);
+    }
 }
 
-fn brackets(tokens: &[TokenWithSpan]) -> Option<(usize, usize)> {
-    let mut words = tokens.iter().enumerate().filter(|(_, token)| !matches!(token.token, Token::Whitespace(_)));
+/// Where those brackets are, from first to last: one pair around the other, with nothing between them.
+fn brackets(tokens: &[TokenWithSpan]) -> Option<Vec<usize>> {
+    let mut words =
+        tokens.iter().enumerate().filter(|(_, token)| !matches!(token.token, Token::Whitespace(_))).peekable();
     let is = |token: &TokenWithSpan, keyword| keyword_of(&token.token) == keyword;
     let is_insert = match words.next().map(|(_, token)| keyword_of(&token.token))? {
         Keyword::INSERT => true,
@@ -35,6 +38,9 @@ fn brackets(tokens: &[TokenWithSpan]) -> Option<(usize, usize)> {
     if tokens[open].token != Token::LParen || !begins_values(words.clone()) {
         return None;
     }
+    let mut around = vec![open];
+    let is_open = |(_, token): &(usize, &TokenWithSpan)| token.token == Token::LParen;
+    around.extend(words.by_ref().peeking_take_while(is_open).map(|(at, _)| at));
     let mut depth = 1_usize;
     let (close, _) = words.find(|(_, token)| {
         match token.token {
@@ -44,11 +50,16 @@ fn brackets(tokens: &[TokenWithSpan]) -> Option<(usize, usize)> {
         }
         depth == 0
     })?;
-    words.all(|(_, token)| matches!(token.token, Token::SemiColon | Token::EOF)).then_some((open, close))
+    let n_pairs = around.len();
+    around.push(close);
+    around.extend(words.by_ref().take(n_pairs - 1).filter(|(_, token)| token.token == Token::RParen).map(|(at, _)| at));
+    let is_whole = around.len() == 2 * n_pairs;
+    (is_whole && words.all(|(_, token)| matches!(token.token, Token::SemiColon | Token::EOF))).then_some(around)
 }
 
-/// Whether rows come next. A column may be called so too.
-fn begins_values<'a>(mut words: impl Iterator<Item = (usize, &'a TokenWithSpan)>) -> bool {
+/// Whether rows come next, perhaps in brackets. A column may be called so too.
+fn begins_values<'a>(words: impl Iterator<Item = (usize, &'a TokenWithSpan)>) -> bool {
+    let mut words = words.skip_while(|(_, token)| token.token == Token::LParen);
     words.next().is_some_and(|(_, token)| keyword_of(&token.token) == Keyword::VALUES)
         && words.next().is_some_and(|(_, token)| token.token == Token::LParen)
 }
@@ -72,6 +83,13 @@ mod tests {
                 "INSERT INTO t (a, \"B\") VALUES (f(1), 2), (3, 4);",
             ),
             ("INSERT INTO t (values) (VALUES (1))", "INSERT INTO t (values) VALUES (1)"),
+            ("INSERT INTO t ((VALUES (1, 2), (3, 4)));", "INSERT INTO t VALUES (1, 2), (3, 4);"),
+            ("INSERT INTO t (a) ( ( (VALUES (f(1))) ) )", "INSERT INTO t (a)   VALUES (f(1))  "),
+            ("INSERT INTO t ((VALUES (1)) LIMIT 1)", "INSERT INTO t ((VALUES (1)) LIMIT 1)"),
+            (
+                "INSERT INTO t ((VALUES (1)) UNION ALL (VALUES (2)))",
+                "INSERT INTO t ((VALUES (1)) UNION ALL (VALUES (2)))",
+            ),
             ("INSERT INTO t (a) (SELECT 1)", "INSERT INTO t (a) (SELECT 1)"),
             ("INSERT INTO t (a) (VALUES (1)) LIMIT 1", "INSERT INTO t (a) (VALUES (1)) LIMIT 1"),
             ("INSERT INTO t (a", "INSERT INTO t (a"),

@@ -11,6 +11,7 @@ mod bare;
 mod ddl;
 mod expression;
 mod function;
+mod names;
 mod query;
 #[cfg(test)]
 mod tests;
@@ -162,6 +163,7 @@ impl Visitor for Clauses {
 
     fn pre_visit_select(&mut self, select: &Select) -> Found {
         query::select(select)?;
+        names::select(select)?;
         bare::select(select)
     }
 

@@ -240,6 +240,31 @@ async fn csv_with_another_header() {
     goes_on(&db).await;
 }
 
+/// Given columns may have names of their own, but not those of other columns of the file.
+#[tokio::test]
+async fn csv_with_given_columns_and_another_header() {
+    let db = db().await;
+    db.file("d/1.csv", "a,b\n1,2\n");
+    let make =
+        |columns: &str| format!("CREATE OR REPLACE EXTERNAL TABLE d ({columns}) STORED AS CSV LOCATION '{{dir}}/d/'");
+    for columns in ["b INT, a INT", "x INT, a INT", "b INT, x INT", "\"B\" INT, x INT"] {
+        let error = match db.run(&make(columns)).await {
+            Ok(_) => db.err("SELECT * FROM d").await,
+            Err(error) => error,
+        };
+        assert!(error.contains("{dir}/d/1.csv") && error.contains("its header is (a, b)"), "{columns}: {error}");
+    }
+    for columns in ["a INT, b INT", "A INT, \"B\" INT", "x INT, y INT", "a INT, y INT"] {
+        db.ok(&make(columns)).await;
+        assert_eq!(db.ok("SELECT * FROM d").await, "1|2", "{columns}");
+    }
+    // COPY goes by position.
+    db.ok("CREATE TABLE turned (b INT, a INT)").await;
+    db.ok("COPY turned FROM '{dir}/d/1.csv'").await;
+    assert_eq!(db.ok("SELECT b, a FROM turned").await, "1|2");
+    goes_on(&db).await;
+}
+
 /// The same where the files are there from the beginning.
 #[tokio::test]
 async fn csv_files_with_different_headers_make_no_table() {

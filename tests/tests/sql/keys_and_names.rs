@@ -67,3 +67,42 @@ async fn sorted_by_what_is_cast() {
     let times = db.ok("SELECT CAST(started_at AS TEXT) FROM system.queries ORDER BY started_at").await;
     assert!(times.lines().count() > 3 && times.lines().is_sorted(), "{times}");
 }
+
+/// Columns of two tables of one name would be taken for each other's.
+#[tokio::test]
+async fn tables_that_go_by_one_name() {
+    let db = Db::new().await;
+    db.ok("CREATE SCHEMA zz").await;
+    db.ok("CREATE TABLE q AS SELECT 1 AS a, 'pub' AS w").await;
+    db.ok("CREATE TABLE zz.q AS SELECT 2 AS a, 'zz' AS w").await;
+    for sql in [
+        "SELECT * FROM q, zz.q",
+        "SELECT * FROM zz.q, q",
+        "SELECT count(*) FROM q JOIN zz.q ON q.a = zz.q.a",
+        "SELECT count(*) FROM zz.q LEFT JOIN Q ON zz.q.a = q.a WHERE q.a IS NULL",
+        "WITH q AS (SELECT 5 AS a) SELECT * FROM q, zz.q",
+        "SELECT * FROM zz.q, (SELECT 1 AS a) AS q",
+        "SELECT * FROM (zz.q CROSS JOIN (VALUES (1)) v (x)) JOIN q ON true",
+        "SELECT 1 WHERE EXISTS (SELECT * FROM nectarine.public.q, zz.q)",
+        "CREATE TABLE other AS SELECT q.a AS x, zz.q.a AS y FROM q, zz.q",
+        "CREATE VIEW other AS SELECT q.a AS x, zz.q.a AS y FROM q, zz.q",
+    ] {
+        let error = db.err(sql).await;
+        assert!(error.contains("the name \"q\" for two tables") && error.contains("alias"), "{sql}: {error}");
+    }
+    for (sql, rows) in [
+        ("SELECT * FROM public.q, zz.q", "1|pub|2|zz"),
+        ("SELECT public.q.a, zz.q.a FROM zz.q, public.q", "1|2"),
+        ("SELECT q.a, z.a FROM q, zz.q AS z", "1|2"),
+        ("SELECT x.a, q.a FROM q AS x, zz.q", "1|2"),
+        ("SELECT q.a FROM q WHERE EXISTS (SELECT 1 FROM zz.q AS z WHERE z.a > q.a)", "1"),
+        ("SELECT (SELECT q.a FROM zz.q) FROM q", "2"),
+        ("SELECT a FROM q UNION ALL SELECT a FROM zz.q ORDER BY 1", "1\n2"),
+        ("SELECT * FROM q, zz.\"Q\" AS \"Q\" WHERE false", ""),
+    ] {
+        match rows {
+            "" => assert!(db.err(sql).await.contains("does not exist"), "{sql}"),
+            rows => assert_eq!(db.ok(sql).await, rows, "{sql}"),
+        }
+    }
+}
