@@ -205,8 +205,9 @@ impl EngineBuilder {
         let runtime = runtime(&home, config.options(), &object_stores)?;
 
         let mut rules = PhysicalOptimizer::new().rules;
+        let mut optimizer_rules = HonestKeys::guard(Optimizer::new().rules);
         for mend in Mend::ALL {
-            mend.put_into(&mut rules);
+            mend.put_into(&mut optimizer_rules, &mut rules);
         }
         // First entries are looked up, then plans are mended, then extents become files.
         rules.insert(0, Arc::new(ReusePrefixes));
@@ -227,7 +228,7 @@ impl EngineBuilder {
             .with_runtime_env(runtime)
             .with_default_features()
             .with_analyzer_rules(analyzer_rules)
-            .with_optimizer_rules(HonestKeys::guard(Optimizer::new().rules))
+            .with_optimizer_rules(optimizer_rules)
             .with_relation_planners(vec![Arc::new(HonestKeys)])
             .with_physical_optimizer_rules(rules);
         if let Some(extend) = self.extend {

@@ -4,11 +4,18 @@
 
 use std::sync::Arc;
 
+use datafusion::optimizer::OptimizerRule;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use nectarine_executor::{ForgetKeys, ForgetPadded};
-use nectarine_planner::{KnownAggregates, UnambiguousFilters, WholeMerges, WholeWindows};
+use nectarine_planner::{KnownAggregates, SubqueryValues, UnambiguousFilters, WholeMerges, WholeWindows};
 
-/// A fault of physical plans that is mended.
+/// Rules for logical plans.
+pub type LogicalRules = Vec<Arc<dyn OptimizerRule + Send + Sync>>;
+
+/// Rules for physical plans.
+pub type PhysicalRules = Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>>;
+
+/// A fault of plans that is mended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mend {
     /// Filters that are pushed to the wrong one of two columns with one name.
@@ -23,22 +30,26 @@ pub enum Mend {
     KnownAggregates,
     /// Sorted partitions that are cut by a limit and merged by a part of their order.
     WholeMerges,
+    /// `IN (SELECT ..)` inside of larger conditions, where NULL is taken for false.
+    SubqueryValues,
 }
 
 impl Mend {
     /// All, in the order in which they are put in.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::UnambiguousFilters,
         Self::WholeWindows,
         Self::ForgetPadded,
         Self::ForgetKeys,
         Self::KnownAggregates,
         Self::WholeMerges,
+        Self::SubqueryValues,
     ];
 
     /// Puts it into DataFusion's rules.
-    pub fn put_into(self, rules: &mut Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>>) {
+    pub fn put_into(self, logical: &mut LogicalRules, rules: &mut PhysicalRules) {
         match self {
+            Self::SubqueryValues => SubqueryValues::put_into(logical),
             Self::UnambiguousFilters => UnambiguousFilters::guard(rules),
             Self::WholeWindows => WholeWindows::guard(rules),
             Self::KnownAggregates => KnownAggregates::replace(rules),

@@ -13,6 +13,7 @@
 //!   distinct_on  each key of an order once
 //!   decimals   numbers beside DECIMAL columns mean what is written
 //!   not_in     NOT IN without NULLs is a plain anti join
+//!   subquery_values  IN and EXISTS are values, wherever they stand
 //!   look       whether a plan has something that a rule wants to change
 //!   nullable_values  NULLs of INSERT are told with the name of their column
 //!   function   functions written in SQL, inlined
@@ -42,6 +43,7 @@ mod prune;
 pub mod reuse;
 mod segment;
 pub mod sql;
+mod subquery_values;
 mod whole_merges;
 mod windows_whole;
 
@@ -56,5 +58,6 @@ pub use look::any_node;
 pub use not_in::PlainAntiJoins;
 pub use nullable_values::{NullableValues, nullable_values};
 pub use provider::{StreamTable, Streams, reading_of};
+pub use subquery_values::SubqueryValues;
 pub use whole_merges::WholeMerges;
 pub use windows_whole::WholeWindows;

@@ -12,6 +12,7 @@ mod json_columns;
 mod keys_and_names;
 mod large_values;
 mod settings;
+mod subquery_values;
 mod system;
 mod tables;
 mod types;

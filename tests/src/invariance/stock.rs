@@ -68,9 +68,12 @@ fn without_each_rule(stock: &SessionContext) -> Vec<(String, SessionContext)> {
 /// Contexts over the same tables, each with one mend.
 fn with_each_mend(stock: &SessionContext) -> impl Iterator<Item = (String, SessionContext)> {
     Mend::ALL.into_iter().map(|mend| {
-        let mut rules = stock.state().physical_optimizers().to_vec();
-        mend.put_into(&mut rules);
-        let builder = SessionStateBuilder::new_from_existing(stock.state()).with_physical_optimizer_rules(rules);
+        let state = stock.state();
+        let (mut logical, mut physical) = (state.optimizers().to_vec(), state.physical_optimizers().to_vec());
+        mend.put_into(&mut logical, &mut physical);
+        let builder = SessionStateBuilder::new_from_existing(state)
+            .with_optimizer_rules(logical)
+            .with_physical_optimizer_rules(physical);
         (format!("with {mend:?}"), SessionContext::new_with_state(builder.build()))
     })
 }
