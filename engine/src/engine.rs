@@ -18,7 +18,9 @@ use nectarine_catalog::store::{MetadataStore, SqliteStore};
 use nectarine_catalog::{Clock, ExtentTracker, ObjectStores, SystemClock};
 use nectarine_executor::{Cluster, CsvFilesFactory, LowerExtentScans, NameScannedFiles, Stoppable, UnbundleFiles};
 use nectarine_planner::reuse::ReusePrefixes;
-use nectarine_planner::{BoundedPlans, DistinctOnKeys, ExactDecimals, HonestKeys, NullableValues, PlainAntiJoins};
+use nectarine_planner::{
+    BoundedPlans, CountedSets, DistinctOnKeys, ExactDecimals, HonestKeys, NullableValues, PlainAntiJoins,
+};
 
 use crate::access::Who;
 use crate::catalog_view::CatalogCache;
@@ -218,6 +220,7 @@ impl EngineBuilder {
         rules.push(Arc::new(Stoppable));
         let mut analyzer_rules = Analyzer::new().rules;
         ExactDecimals::around(&mut analyzer_rules);
+        analyzer_rules.push(Arc::new(CountedSets));
         analyzer_rules.push(Arc::new(DistinctOnKeys));
         analyzer_rules.push(Arc::new(NullableValues));
         analyzer_rules.push(Arc::new(OnlyViews));

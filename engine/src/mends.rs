@@ -7,7 +7,9 @@ use std::sync::Arc;
 use datafusion::optimizer::OptimizerRule;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use nectarine_executor::{ForgetKeys, ForgetPadded};
-use nectarine_planner::{KnownAggregates, SubqueryValues, UnambiguousFilters, WholeMerges, WholeWindows};
+use nectarine_planner::{
+    KnownAggregates, RowsOfNothing, SubqueryValues, UnambiguousFilters, WholeMerges, WholeWindows,
+};
 
 /// Rules for logical plans.
 pub type LogicalRules = Vec<Arc<dyn OptimizerRule + Send + Sync>>;
@@ -32,11 +34,13 @@ pub enum Mend {
     WholeMerges,
     /// `IN (SELECT ..)` inside of larger conditions, where NULL is taken for false.
     SubqueryValues,
+    /// Conditions without columns that are moved below groups of which there is one even of no rows.
+    RowsOfNothing,
 }
 
 impl Mend {
     /// All, in the order in which they are put in.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::UnambiguousFilters,
         Self::WholeWindows,
         Self::ForgetPadded,
@@ -44,12 +48,14 @@ impl Mend {
         Self::KnownAggregates,
         Self::WholeMerges,
         Self::SubqueryValues,
+        Self::RowsOfNothing,
     ];
 
     /// Puts it into DataFusion's rules.
     pub fn put_into(self, logical: &mut LogicalRules, rules: &mut PhysicalRules) {
         match self {
             Self::SubqueryValues => SubqueryValues::put_into(logical),
+            Self::RowsOfNothing => RowsOfNothing::guard(logical),
             Self::UnambiguousFilters => UnambiguousFilters::guard(rules),
             Self::WholeWindows => WholeWindows::guard(rules),
             Self::KnownAggregates => KnownAggregates::replace(rules),

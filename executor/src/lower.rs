@@ -83,7 +83,10 @@ impl PhysicalOptimizerRule for LowerExtentScans {
         match Arc::clone(&plan).transform_up(lower).data() {
             Ok(plan) => Ok(plan),
             // From here on filters estimate how many rows they let through, and some can not.
-            Err(error) => carefully(plan, &lower).map_err(|_| error),
+            Err(error) => {
+                lowering.into_iter().for_each(Lowering::forget_recordings);
+                carefully(plan, &lower).map_err(|_| error)
+            }
         }
     }
 

@@ -10,10 +10,12 @@
 //!   known_aggregates  counts and bounds that are known without reading
 //!   honest_keys  what is said to tell rows apart, and does not
 //!   bounded    plans that would not fit into memory
+//!   counted_sets  EXCEPT ALL and INTERSECT ALL mind how often a row is there
 //!   distinct_on  each key of an order once
 //!   decimals   numbers beside DECIMAL columns mean what is written
 //!   not_in     NOT IN without NULLs is a plain anti join
 //!   subquery_values  IN and EXISTS are values, wherever they stand
+//!   rows_of_nothing  conditions without columns stay above groups that are a row of no rows
 //!   look       whether a plan has something that a rule wants to change
 //!   nullable_values  NULLs of INSERT are told with the name of their column
 //!   function   functions written in SQL, inlined
@@ -28,6 +30,7 @@
 mod ambiguous;
 mod bounded;
 pub mod canonical;
+mod counted_sets;
 mod decimals;
 mod distinct_on;
 mod error;
@@ -41,6 +44,7 @@ mod nullable_values;
 mod provider;
 mod prune;
 pub mod reuse;
+mod rows_of_nothing;
 mod segment;
 pub mod sql;
 mod subquery_values;
@@ -49,6 +53,7 @@ mod windows_whole;
 
 pub use ambiguous::UnambiguousFilters;
 pub use bounded::BoundedPlans;
+pub use counted_sets::CountedSets;
 pub use decimals::ExactDecimals;
 pub use distinct_on::DistinctOnKeys;
 pub use error::{PlannerError, Result};
@@ -58,6 +63,7 @@ pub use look::any_node;
 pub use not_in::PlainAntiJoins;
 pub use nullable_values::{NullableValues, nullable_values};
 pub use provider::{StreamTable, Streams, reading_of};
+pub use rows_of_nothing::RowsOfNothing;
 pub use subquery_values::SubqueryValues;
 pub use whole_merges::WholeMerges;
 pub use windows_whole::WholeWindows;

@@ -11,6 +11,7 @@ mod functions;
 mod json_columns;
 mod keys_and_names;
 mod large_values;
+mod sets_and_groups;
 mod settings;
 mod subquery_values;
 mod system;

@@ -18,7 +18,7 @@ use datafusion::physical_planner::DefaultPhysicalPlanner;
 use futures::StreamExt;
 use nectarine_catalog::{Fingerprint, PinMoves};
 use nectarine_executor::{Lowering, NotRecorded, RecordingLimits, StatementLowering};
-use nectarine_planner::canonical::Prefix;
+use nectarine_planner::canonical::{Exactness, Prefix};
 use nectarine_planner::reuse::{
     AdmissionPolicy, Findings, Repeated, ReuseContext, ReuseExtension, ReuseMode, Unchecked,
 };
@@ -34,14 +34,16 @@ use crate::query_memory::task_context;
 use crate::redact::redact;
 use crate::settings::{parse_size, reuse_mode};
 use crate::statement::StatementCatalog;
-use crate::{Notice, Result};
+use crate::{EngineError, ErrorKind, Notice, Result};
 
 /// How often a statement is planned again before it does without the cache.
 const TRIES_MAX: usize = 8;
 
-/// How often a statement computes something first: what is needed twice may be made of something that is. When something turns out not to
-/// be worth it, that was the last time.
+/// How often a statement computes something first only to save time: what is needed twice may be made of something that is.
 const RUN_FIRST_MAX: usize = 3;
+
+/// The same for what luck decides: all who mention it are to see the same, however deep that goes.
+const RUN_LUCK_FIRST_MAX: usize = 100;
 
 /// What reads so many times the bytes of the largest entry is not run first to see whether it could be kept.
 const READ_PER_KEPT: u64 = 4;
@@ -68,6 +70,14 @@ pub(crate) struct Planned {
     pub(crate) leader: Option<Leader>,
     /// The statement's program.
     pub(crate) ran: Option<Arc<Ran>>,
+}
+
+/// What came of running something first.
+enum First {
+    /// It can be read, or tried again.
+    Kept,
+    /// It was not worth it; so many bytes were too few to keep it.
+    TooDear { bytes: u64 },
 }
 
 /// One statement's reuse.
@@ -151,9 +161,10 @@ impl<'a> StatementReuse<'a> {
         self.reuse.refresh().await;
         self.notices.extend(self.reuse.trouble.tell());
         let mut counts = !is_explain;
-        let mut n_first = 0;
+        let (mut n_tries, mut n_first) = (0, 0);
         let mut may_wait = true;
-        for _ in 0..TRIES_MAX {
+        while n_tries < TRIES_MAX {
+            n_tries += 1;
             let (context, lowering, oracle) = self.contexts(counts)?;
             // Planning again for the same statement is not another look-up.
             counts = false;
@@ -182,11 +193,12 @@ impl<'a> StatementReuse<'a> {
             let Some(findings) = context.take_findings() else { return self.without(logical).await };
             still_there(self.catalog, Some(&findings.scanned)).await?;
             let ran = self.ran(logical, &findings);
-            if n_first < RUN_FIRST_MAX && !findings.repeated.is_empty() && self.mode.keeps() {
+            let first = self.first(&findings, n_first);
+            if !first.is_empty() {
                 n_first += 1;
-                if !self.run_first(&state, &findings.repeated, ran.as_ref()).await {
-                    n_first = RUN_FIRST_MAX;
-                }
+                // It was a try of something else.
+                n_tries -= 1;
+                self.run_first(&state, &first, ran.as_ref()).await;
                 // Also if nothing came of it: nodes of this plan have run, and hold what they came to (rows of a join's one side,
                 // or an error). A plan that runs is made of new ones.
                 continue;
@@ -313,9 +325,25 @@ impl<'a> StatementReuse<'a> {
         Ok(verified)
     }
 
-    /// Computes what the plan needs more than once, so that it can be read. `false`: some of it was not worth it, and is not tried again,
-    /// for a while by nobody.
-    async fn run_first(&mut self, state: &SessionState, repeated: &[Repeated], ran: Option<&Arc<Ran>>) -> bool {
+    /// What runs first, if anything does, after it did so often.
+    fn first(&self, findings: &Findings, n_first: usize) -> Vec<Repeated> {
+        if !self.mode.keeps() || n_first >= RUN_LUCK_FIRST_MAX {
+            return vec![];
+        }
+        let bytes = |root: &Prefix| -> u64 {
+            root.inputs.iter().flat_map(|input| input.extents.iter()).map(|extent| extent.bytes()).sum()
+        };
+        let root_bytes = findings.root.as_ref().map_or(0, bytes);
+        // Executors share large joins among themselves, and read no entries.
+        let may_travel = self.travels_from.is_some_and(|from| root_bytes >= from);
+        let saves_time = n_first < RUN_FIRST_MAX && !may_travel;
+        let is_luck = |repeated: &&Repeated| repeated.prefix.exactness != Exactness::Exact;
+        findings.repeated.iter().filter(|repeated| saves_time || is_luck(repeated)).cloned().collect()
+    }
+
+    /// Computes what the plan needs more than once, so that it can be read. What turns out not to be worth it is not tried again, for
+    /// a while by nobody.
+    async fn run_first(&mut self, state: &SessionState, repeated: &[Repeated], ran: Option<&Arc<Ran>>) {
         for repeated in repeated {
             let Prefix { key, program, .. } = repeated.prefix;
             // Who computes the same at the same time does it for all.
@@ -329,46 +357,28 @@ impl<'a> StatementReuse<'a> {
             };
             self.tried.insert(program);
             let ended = match self.reuse.cache.lookup(&key) {
-                Some(_) => Ok(None),
+                Some(_) => Ok(First::Kept),
                 None => Box::pin(self.run_one_first(state, repeated, ran)).await,
             };
             leader.into_iter().for_each(Leader::finish);
             match ended {
-                Ok(None) => {}
-                Ok(Some(too_few)) => {
-                    self.reuse.dear.learn(program, too_few);
-                    return false;
-                }
-                Err(error) => {
-                    // The statement itself may never get there; if it does, it will tell.
-                    tracing::debug!(%error, "a prefix could not be computed by itself");
-                    return false;
-                }
+                Ok(First::Kept) => {}
+                Ok(First::TooDear { bytes }) => self.reuse.dear.learn(program, bytes),
+                // The statement itself may never get there; if it does, it will tell.
+                Err(error) => tracing::debug!(%error, "a prefix could not be computed by itself"),
             }
         }
-        true
     }
 
-    /// Bytes that were too few to keep it, if it was not worth it.
     async fn run_one_first(
-        &self,
+        &mut self,
         state: &SessionState,
         repeated: &Repeated,
         ran: Option<&Arc<Ran>>,
-    ) -> Result<Option<u64>> {
+    ) -> Result<First> {
         let Repeated { prefix, plan, worth } = repeated;
         let started = Instant::now();
-        // With extensions of its own: what runs here is the prefix and nothing else.
-        let (context, lowering, _) = self.contexts(false)?;
-        let mut state = state.clone();
-        let extensions = &mut state.config_mut().options_mut().extensions;
-        extensions.insert(ReuseExtension(Some(Arc::clone(&context))));
-        extensions.insert(StatementLowering(Arc::clone(&lowering)));
-        let planner = DefaultPhysicalPlanner::default();
-        let plan = planner.optimize_physical_plan(Arc::clone(plan), &state, |_, _| {})?;
-        let (Ok(plan), Some(findings)) = (self.lower(plan).await?, context.take_findings()) else {
-            return Ok(None);
-        };
+        let (state, plan, lowering, findings) = self.plan_first(state, plan).await?;
         let reused = findings.hits.iter().map(|hit| hit.found.cost_us).sum();
         let mut keeping = Keeping::new(self.reuse.clone(), self.mode, &lowering, &findings, self.catalog);
         keeping.describe(&self.text, ran.cloned());
@@ -377,24 +387,63 @@ impl<'a> StatementReuse<'a> {
         keeping.keep_rows(prefix, *worth, Duration::from_micros(reused), limits, &findings.made_of);
         let recording = keeping.recording();
         let mut rows = keeping.tee(execute_stream(plan, task_context(&state))?);
+        let mut waited = Duration::ZERO;
         while !keeping.has_given_up()
             && let Some(batch) = rows.next().await
         {
             batch?;
             if let Some(recording) = &recording {
-                recording.catch_up().await;
+                waited = recording.catch_up(RUN_FIRST_WAIT).await;
             }
         }
         drop(rows);
-        keeping.publish_verified(self.catalog, started.elapsed()).await;
+        keeping.publish_verified(self.catalog, started.elapsed().saturating_sub(waited)).await;
         if self.reuse.cache.lookup(&prefix.key).is_some() {
-            return Ok(None);
+            return Ok(First::Kept);
         }
-        Ok(Some(match recording.and_then(|recording| recording.why_not()) {
-            Some(NotRecorded::TooLarge { bytes_max }) => bytes_max,
+        Ok(match recording.and_then(|recording| recording.why_not()) {
+            Some(NotRecorded::TooLarge { bytes_max }) => First::TooDear { bytes: bytes_max },
+            // There may be room, or a faster store, the next time, and what luck decides is worth another try.
+            Some(NotRecorded::NoRoom { .. } | NotRecorded::StoreTooSlow | NotRecorded::Store(_))
+                if prefix.exactness != Exactness::Exact =>
+            {
+                First::Kept
+            }
             // Or there is less to read than it takes to read anything.
-            _ => u64::MAX,
-        }))
+            _ => First::TooDear { bytes: u64::MAX },
+        })
+    }
+
+    /// A prefix as a plan of its own.
+    async fn plan_first(
+        &mut self,
+        state: &SessionState,
+        plan: &Arc<dyn ExecutionPlan>,
+    ) -> Result<(SessionState, Arc<dyn ExecutionPlan>, Arc<Lowering>, Findings)> {
+        let mut may_learn = true;
+        for _ in 0..TRIES_MAX {
+            // With extensions of its own: what runs here is the prefix and nothing else.
+            let (context, lowering, oracle) = self.contexts(false)?;
+            let mut state = state.clone();
+            let extensions = &mut state.config_mut().options_mut().extensions;
+            extensions.insert(ReuseExtension(Some(Arc::clone(&context))));
+            extensions.insert(StatementLowering(Arc::clone(&lowering)));
+            let planner = DefaultPhysicalPlanner::default();
+            let plan = planner.optimize_physical_plan(Arc::clone(plan), &state, |_, _| {})?;
+            if std::mem::take(&mut may_learn) && self.load_unknown(&oracle).await {
+                continue;
+            }
+            match self.lower(plan).await? {
+                Ok(plan) => {
+                    let findings = context.take_findings();
+                    let unseen = || EngineError::new(ErrorKind::Internal, "a prefix was planned without the cache");
+                    let findings = findings.ok_or_else(unseen)?;
+                    return Ok((state, plan, lowering, findings));
+                }
+                Err(unusable) => self.give_up(unusable).await,
+            }
+        }
+        Err(EngineError::new(ErrorKind::Internal, "entries that a prefix could read are lost again and again"))
     }
 
     /// The plan as it would be without any cache.
@@ -408,9 +457,18 @@ impl<'a> StatementReuse<'a> {
 
     /// Reads the extents of entries that planning would have liked to look at; `true` if it is worth planning again.
     async fn learn(&mut self, oracle: &Oracle) -> bool {
-        let unknown = oracle.take_unknown();
         // Once: lists that do not fit into memory together must not keep a statement from running.
-        if unknown.is_empty() || std::mem::replace(&mut self.has_learnt, true) {
+        if self.has_learnt {
+            return false;
+        }
+        self.has_learnt = self.load_unknown(oracle).await;
+        self.has_learnt
+    }
+
+    /// Whether there was anything to read.
+    async fn load_unknown(&self, oracle: &Oracle) -> bool {
+        let unknown = oracle.take_unknown();
+        if unknown.is_empty() {
             return false;
         }
         match self.reuse.cache.load_inputs(&unknown).await {

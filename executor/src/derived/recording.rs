@@ -112,6 +112,8 @@ struct State {
     parts: BTreeMap<usize, Part>,
     room: Option<Reserved>,
     first_poll: Option<Instant>,
+    /// How long its reader stood still for it.
+    waited: Duration,
     last_end: Option<Instant>,
     plan: Option<Arc<dyn ExecutionPlan>>,
 }
@@ -224,26 +226,44 @@ impl Recording {
         Ok(self.take(&mut state))
     }
 
-    /// Waits until the store is not far behind: for who reads rows only so that they are kept.
-    pub async fn catch_up(&self) {
-        self.only_wait(self.limits.parts_behind_max / 2).await;
+    /// Waits until the store is not far behind: for who reads rows only so that they are kept. Who waited so long in all waits no
+    /// more, and nothing will come of it. Returns how long that was, which is no time that computing took.
+    pub async fn catch_up(&self, wait_max: Duration) -> Duration {
+        let started = Instant::now();
+        let left = wait_max.saturating_sub(self.state.lock().waited);
+        let is_near = self.wait_until(self.limits.parts_behind_max / 2, left).await;
+        if !is_near {
+            self.abandon(NotRecorded::StoreTooSlow);
+        }
+        let mut state = self.state.lock();
+        state.waited += started.elapsed();
+        state.waited
     }
 
     /// Waits until no more than so many parts wait to be written, or nothing will come of them; `false` if that takes too long.
     async fn only_wait(&self, in_flight_max: usize) -> bool {
+        self.wait_until(in_flight_max, self.limits.finish_wait).await
+    }
+
+    async fn wait_until(&self, in_flight_max: usize, wait: Duration) -> bool {
         let only_some = async {
             loop {
                 let written = self.written.notified();
                 tokio::pin!(written);
                 // Must listen before looking, or the last wake-up may come between the two.
                 written.as_mut().enable();
-                if self.state.lock().in_flight <= in_flight_max {
+                let is_over = {
+                    let state = self.state.lock();
+                    // Nobody stays to see what was given up being deleted.
+                    state.in_flight <= in_flight_max || matches!(state.phase, Phase::Abandoned(_))
+                };
+                if is_over {
                     return;
                 }
                 written.await;
             }
         };
-        tokio::time::timeout(self.limits.finish_wait, only_some).await.is_ok()
+        tokio::time::timeout(wait, only_some).await.is_ok()
     }
 
     /// Before the first batch of any partition.
@@ -287,7 +307,7 @@ impl Recording {
     fn can_afford(&self, bytes: usize) -> bool {
         let mut state = self.state.lock();
         state.passed_bytes += bytes as u64;
-        let elapsed = state.first_poll.map_or(Duration::ZERO, |start| start.elapsed());
+        let elapsed = state.first_poll.map_or(Duration::ZERO, |start| start.elapsed()).saturating_sub(state.waited);
         thrift::can_afford(state.passed_bytes, elapsed.max(self.limits.cost_min))
     }
 

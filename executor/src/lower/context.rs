@@ -46,6 +46,11 @@ impl Lowering {
         self.recordings.lock().clone()
     }
 
+    /// Forgets what a plan would have recorded that came to nothing.
+    pub(super) fn forget_recordings(&self) {
+        self.recordings.lock().clear();
+    }
+
     /// Where derived data is.
     pub fn store(&self) -> &DerivedStore {
         &self.store

@@ -67,7 +67,7 @@ pub struct Hit {
 }
 
 /// A prefix that occurs several times in a plan.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Repeated {
     /// Which.
     pub prefix: Prefix,

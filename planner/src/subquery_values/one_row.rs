@@ -61,10 +61,12 @@ fn is_one_row(plan: &LogicalPlan) -> bool {
     }
 }
 
-/// The filter that decides whether there is that row.
+/// The filter that decides whether there is that row, if the outer row has no say in that: a join finds out otherwise.
 fn having(plan: &LogicalPlan) -> Option<&Filter> {
     match plan {
-        LogicalPlan::Filter(filter) => is_one_row(&filter.input).then_some(filter),
+        LogicalPlan::Filter(filter) => {
+            (!filter.predicate.contains_outer() && is_one_row(&filter.input)).then_some(filter)
+        }
         LogicalPlan::Projection(Projection { input, .. }) => having(input),
         LogicalPlan::SubqueryAlias(alias) => having(&alias.input),
         LogicalPlan::Sort(sort) if sort.fetch.is_none() => having(&sort.input),

@@ -125,6 +125,12 @@ async fn of_groups_of_nothing() {
             ("EXISTS (SELECT max(y) FROM s WHERE s.k = x.k HAVING count(*) > 0)", "0,1,2,3,4"),
             ("EXISTS (SELECT 1 FROM s WHERE s.k = x.k HAVING count(*) = 0)", "5,6,7"),
             ("EXISTS (SELECT sum(y) FROM s WHERE s.k = x.k GROUP BY s.k)", "0,1,2,3,4"),
+            // What is asked of the row may depend on the outer one, and what it is made of not.
+            ("EXISTS (SELECT 1 FROM (SELECT min(y) AS c FROM s) b WHERE b.c = x.a)", "0,5,7"),
+            ("NOT EXISTS (SELECT 1 FROM (SELECT min(y) AS c FROM s) b WHERE b.c = x.a)", "1,2,3,4,6"),
+            ("EXISTS (SELECT 1 FROM (SELECT avg(y) AS c FROM s) b WHERE x.a > b.c)", "3"),
+            ("a NOT IN (SELECT c FROM (SELECT max(y) AS c FROM s) b WHERE b.c > x.a)", "0,1,2,3,4,5,6,7"),
+            ("EXISTS (SELECT 1 FROM (SELECT min(y) AS c FROM s WHERE false) b WHERE b.c = x.a)", ""),
         ] {
             let sql = format!("SELECT coalesce(string_agg(id::text, ',' ORDER BY id), '') FROM x WHERE {condition}");
             assert_eq!(db.ok(&sql).await, ids, "{mode}: {sql}");

@@ -348,3 +348,65 @@ async fn groups_that_are_needed_twice_and_do_not_fit() {
         entries_hold(&db).await;
     }
 }
+
+/// Groups whose floats depend on the order in which they are added, below something larger that is needed twice as well.
+const LUCK: &str = "CREATE TABLE f AS SELECT value AS id, value % 10 AS g, value % 500 AS k, \
+                    CASE value % 3 WHEN 0 THEN 1e16 WHEN 1 THEN -1e16 ELSE (value % 1013) * 0.37 END AS f, md5(CAST(value AS TEXT)) AS pad \
+                    FROM generate_series(1, 30000)";
+
+async fn luck() -> Db {
+    let db = Db::with(&[("nectarine.cache.memory", "1B")]).await;
+    db.ok(LUCK).await;
+    for from in [30_001, 40_001, 50_001] {
+        let to = from + 9_999;
+        let part =
+            LUCK.split_once(" AS SELECT").expect("it is a query").1.replace("1, 30000", &format!("{from}, {to}"));
+        db.ok(&format!("INSERT INTO f SELECT{part}")).await;
+    }
+    db.ok("SET datafusion.execution.target_partitions = 4").await;
+    db
+}
+
+/// What is around the groups does not fit, and is given up: they come first all the same. Without that most keys differ.
+#[tokio::test(flavor = "multi_thread")]
+async fn luck_below_what_is_given_up() {
+    let db = luck().await;
+    db.ok("SET nectarine.cache.entry_limit = '300KB'").await;
+    let sql = "WITH a AS (SELECT k, sum(f) AS s FROM f GROUP BY k), \
+               j AS (SELECT t.id, t.pad, t.pad || 'x' AS p2, a.s FROM f t JOIN a ON a.k = t.k) \
+               SELECT count(*) FROM j x JOIN j y ON x.id = y.id AND x.s = y.s AND x.p2 = y.p2";
+    for _ in 0..2 {
+        assert_eq!(db.ok(sql).await, "60000");
+    }
+}
+
+/// However deep groups stand on groups.
+#[tokio::test(flavor = "multi_thread")]
+async fn luck_upon_luck() {
+    let db = luck().await;
+    let mut ctes = "a1 AS (SELECT k, sum(f) AS s FROM f GROUP BY k)".to_owned();
+    for (n, below) in (2..=6).zip(1..) {
+        ctes.push_str(&format!(
+            ", a{n} AS (SELECT x.k, sum(y.s * 0.1 + x.s * (y.k % 7)) AS s FROM a{below} x JOIN a{below} y ON x.k % 50 = y.k % 50 GROUP BY x.k)"
+        ));
+    }
+    let sql = format!("WITH {ctes} SELECT count(*) FROM a6 x JOIN a6 y ON x.k = y.k AND x.s = y.s");
+    for _ in 0..2 {
+        assert_eq!(db.ok(&sql).await, "500");
+    }
+}
+
+/// What the groups could be made of turns out to be gone when they are computed first.
+#[tokio::test(flavor = "multi_thread")]
+async fn luck_made_of_what_is_gone() {
+    let db = luck().await;
+    let groups = "SELECT k, sum(f) AS s FROM f GROUP BY k";
+    db.ok(groups).await;
+    db.ok("INSERT INTO f SELECT id + 100000, g, k, f, pad FROM f WHERE id <= 5000").await;
+    let derived = db.home().join("derived");
+    std::fs::remove_dir_all(&derived).expect("the folder can be removed");
+    std::fs::create_dir(&derived).expect("the folder can be made");
+    let sql = format!("WITH a AS ({groups}) SELECT count(*) FROM a x JOIN a y ON x.k = y.k AND x.s = y.s");
+    assert!(db.ok(&sql).await.starts_with("500"));
+    assert!(db.ok(&sql).await.starts_with("500"));
+}
