@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use arrow::datatypes::{FieldRef, Schema};
+use arrow::datatypes::{DataType, FieldRef, Schema};
 use datafusion::common::{Column, ScalarValue, TableReference};
 use datafusion::datasource::provider_as_source;
 use datafusion::logical_expr::dml::InsertOp;
@@ -30,6 +30,12 @@ pub(crate) struct Source {
 }
 
 impl Source {
+    /// Whether standard input ended before it began.
+    fn has_nothing(&self) -> bool {
+        let bytes = self.standard_input.as_ref().and_then(|path| std::fs::metadata(path).ok());
+        bytes.is_some_and(|metadata| metadata.len() == 0)
+    }
+
     pub(crate) fn of(run: &StatementRun<'_>, mut copy: CopyFrom) -> Result<Self> {
         if copy.source != STANDARD_INPUT {
             return Ok(Self { copy, standard_input: None });
@@ -65,11 +71,17 @@ pub(crate) async fn plan(run: &StatementRun<'_>, source: &Source) -> Result<Logi
         return Err(EngineError::new(ErrorKind::Sql, message));
     }
     let columns = wanted_columns(run, copy, &target)?;
-    let source = files(run, copy, &target, &columns).await?;
-    let by_name: Vec<String> = source.schema.fields().iter().map(|field| field.name().clone()).collect();
-
-    let provider = run.catalog.provider_of(&Arc::new(source)).await?;
-    let rows = LogicalPlanBuilder::scan(TableReference::bare("copied"), provider_as_source(provider), None)?;
+    let (rows, by_name) = match source.has_nothing() {
+        // As in PostgreSQL, none are not an error.
+        true => (LogicalPlanBuilder::empty(false), vec![]),
+        false => {
+            let source = files(run, copy, &target, &columns).await?;
+            let by_name: Vec<String> = source.schema.fields().iter().map(|field| field.name().clone()).collect();
+            let provider = run.catalog.provider_of(&Arc::new(source)).await?;
+            let source = provider_as_source(provider);
+            (LogicalPlanBuilder::scan(TableReference::bare("copied"), source, None)?, by_name)
+        }
+    };
     let target_provider = run.catalog.provider_of(&target).await?;
     let mut exprs = vec![];
     for field in target.schema.fields() {
@@ -157,8 +169,66 @@ async fn files(run: &StatementRun<'_>, copy: &CopyFrom, target: &TableDef, colum
             )
             .with_hint("INSERT INTO .. SELECT .. FROM 'file' can choose columns"));
         }
+        if format == FileFormatKind::Json {
+            let told = found.schema.fields().iter().map(|field| {
+                let wanted = columns.iter().find(|column| column.name() == field.name());
+                wanted.map_or_else(|| Arc::clone(field), |wanted| with_decimals(field, wanted.data_type()))
+            });
+            found.schema = Arc::new(Schema::new(told.collect::<Vec<FieldRef>>()));
+        }
     }
     found.id = TableId::new();
     found.created_at = now_micros();
     Ok(found)
+}
+
+/// Numbers for a DECIMAL column are read as they are written: as the floats that they are told as they have 17 digits.
+fn with_decimals(found: &FieldRef, wanted: &DataType) -> FieldRef {
+    let data_type = match (found.data_type(), wanted) {
+        (number, wanted) if wanted.is_decimal() && (number.is_numeric() || number.is_string()) => wanted.clone(),
+        (DataType::List(item), DataType::List(wanted)) => DataType::List(with_decimals(item, wanted.data_type())),
+        (DataType::Struct(fields), DataType::Struct(wanted)) => {
+            let of = |field: &FieldRef| match wanted.iter().find(|wanted| wanted.name() == field.name()) {
+                Some(wanted) => with_decimals(field, wanted.data_type()),
+                None => Arc::clone(field),
+            };
+            DataType::Struct(fields.iter().map(of).collect())
+        }
+        _ => return Arc::clone(found),
+    };
+    Arc::new(found.as_ref().clone().with_data_type(data_type))
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::datatypes::Field;
+
+    use super::*;
+
+    #[test]
+    fn decimals_are_told_wherever_they_are() {
+        let field = |name: &str, data_type: DataType| Arc::new(Field::new(name, data_type, true));
+        let list = |item: DataType| DataType::List(field("item", item));
+        let pair = |n: DataType, t: DataType| DataType::Struct(vec![field("n", n), field("t", t)].into());
+        let decimal = || DataType::Decimal128(10, 2);
+        for (found, wanted, expected) in [
+            (DataType::Float64, decimal(), decimal()),
+            (DataType::Int64, decimal(), decimal()),
+            (DataType::Utf8, decimal(), decimal()),
+            (DataType::Boolean, decimal(), DataType::Boolean),
+            (DataType::Float64, DataType::Int64, DataType::Float64),
+            (list(DataType::Float64), list(decimal()), list(decimal())),
+            (
+                pair(DataType::Float64, DataType::Float64),
+                pair(decimal(), DataType::Utf8View),
+                pair(decimal(), DataType::Float64),
+            ),
+        ] {
+            assert_eq!(
+                with_decimals(&field("x", found.clone()), &wanted).data_type(),
+                &expected,
+                "{found} as {wanted}"
+            );
+        }
+    }
 }

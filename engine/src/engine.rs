@@ -19,7 +19,7 @@ use nectarine_catalog::{Clock, ExtentTracker, ObjectStores, SystemClock};
 use nectarine_executor::{Cluster, CsvFilesFactory, LowerExtentScans, NameScannedFiles, Stoppable, UnbundleFiles};
 use nectarine_planner::reuse::ReusePrefixes;
 use nectarine_planner::{
-    BoundedPlans, CountedSets, DistinctOnKeys, ExactDecimals, HonestKeys, NullableValues, PlainAntiJoins,
+    BoundedPlans, CountedSets, DistinctOnKeys, ExactDecimals, HonestKeys, NullableValues, PlainAntiJoins, UnionNulls,
 };
 
 use crate::access::Who;
@@ -28,7 +28,7 @@ use crate::home::Home;
 use crate::job::{ActiveJobs, Jobs};
 use crate::memory::SharedMemory;
 use crate::mended_functions::mend_functions;
-use crate::mends::Mend;
+use crate::mends::{Mend, Rules};
 use crate::only_views::OnlyViews;
 use crate::query_log::QueryLog;
 use crate::report::{ActiveRuns, Reports};
@@ -206,34 +206,38 @@ impl EngineBuilder {
         let object_stores = ObjectStores::new();
         let runtime = runtime(&home, config.options(), &object_stores)?;
 
-        let mut rules = PhysicalOptimizer::new().rules;
-        let mut optimizer_rules = HonestKeys::guard(Optimizer::new().rules);
+        let mut rules = Rules {
+            analyzer: Analyzer::new().rules,
+            optimizer: HonestKeys::guard(Optimizer::new().rules),
+            physical: PhysicalOptimizer::new().rules,
+        };
+        ExactDecimals::around(&mut rules.analyzer);
         for mend in Mend::ALL {
-            mend.put_into(&mut optimizer_rules, &mut rules);
+            mend.put_into(&mut rules);
         }
+        let Rules { mut analyzer, mut optimizer, mut physical } = rules;
+        analyzer.push(Arc::new(CountedSets));
+        analyzer.push(Arc::new(DistinctOnKeys));
+        analyzer.push(Arc::new(NullableValues));
+        analyzer.push(Arc::new(OnlyViews));
+        BoundedPlans::guard(&mut analyzer);
+        analyzer.push(Arc::new(HonestKeys));
+        optimizer.push(Arc::new(UnionNulls));
         // First entries are looked up, then plans are mended, then extents become files.
-        rules.insert(0, Arc::new(ReusePrefixes));
-        rules.insert(1, Arc::new(PlainAntiJoins));
-        rules.insert(3, Arc::new(LowerExtentScans::new(Arc::clone(&runtime))));
-        rules.push(Arc::new(NameScannedFiles));
-        rules.push(Arc::new(UnbundleFiles));
-        rules.push(Arc::new(Stoppable));
-        let mut analyzer_rules = Analyzer::new().rules;
-        ExactDecimals::around(&mut analyzer_rules);
-        analyzer_rules.push(Arc::new(CountedSets));
-        analyzer_rules.push(Arc::new(DistinctOnKeys));
-        analyzer_rules.push(Arc::new(NullableValues));
-        analyzer_rules.push(Arc::new(OnlyViews));
-        BoundedPlans::guard(&mut analyzer_rules);
-        analyzer_rules.push(Arc::new(HonestKeys));
+        physical.insert(0, Arc::new(ReusePrefixes));
+        physical.insert(1, Arc::new(PlainAntiJoins));
+        physical.insert(3, Arc::new(LowerExtentScans::new(Arc::clone(&runtime))));
+        physical.push(Arc::new(NameScannedFiles));
+        physical.push(Arc::new(UnbundleFiles));
+        physical.push(Arc::new(Stoppable));
         let mut builder = SessionStateBuilder::new()
             .with_config(config)
             .with_runtime_env(runtime)
             .with_default_features()
-            .with_analyzer_rules(analyzer_rules)
-            .with_optimizer_rules(optimizer_rules)
+            .with_analyzer_rules(analyzer)
+            .with_optimizer_rules(optimizer)
             .with_relation_planners(vec![Arc::new(HonestKeys)])
-            .with_physical_optimizer_rules(rules);
+            .with_physical_optimizer_rules(physical);
         if let Some(extend) = self.extend {
             builder = extend(builder);
         }

@@ -16,6 +16,7 @@ use nectarine_catalog::{
     SystemClock, TableDef, TableId, TableKind, TableName, infer_partition_columns, list, list_partitioned,
 };
 use nectarine_executor::{infer_schema, is_json_array, reader_options};
+use object_store::ObjectStore;
 
 use crate::engine::Shared;
 use crate::managed::now_micros;
@@ -283,6 +284,7 @@ async fn discover(
             .await
             .map_err(wrap)?;
     }
+    tell_array(&store, source, &files, now_ns).await;
     if let Some(schema) = declared {
         let is_partition = |field: &&FieldRef| source.partition_columns.contains(field.name());
         let in_files = schema.fields().iter().filter(|field| !is_partition(field)).cloned();
@@ -297,14 +299,6 @@ async fn discover(
     let metas: Vec<_> = full.collect::<Result<_, CatalogError>>().map_err(wrap)?;
     if metas.is_empty() {
         return plan_err!("cannot infer the columns of \"{}\": all its files are empty", source.location);
-    }
-    let is_given =
-        ["format.newline_delimited", "newline_delimited"].iter().any(|key| source.options.contains_key(*key));
-    if source.format == FileFormatKind::Json
-        && !is_given
-        && is_json_array(&store, &metas[0], &source.options).await.unwrap_or(false)
-    {
-        source.options.insert("format.newline_delimited".to_string(), "false".to_string());
     }
     tracing::debug!(store = store_url.scheme(), n_files = metas.len(), "inferring columns");
     let inferred = infer_schema(state, &store, source.format, &source.options, &metas)
@@ -322,6 +316,26 @@ async fn discover(
         .collect();
     fields.extend(source.partition_columns.iter().map(|name| Arc::new(Field::new(name, text.clone(), true))));
     Ok(Arc::new(Schema::new_with_metadata(fields, inferred.metadata().clone())))
+}
+
+/// Writes down that records of JSON files are elements of arrays, if nothing else is said and the first file is one.
+async fn tell_array(
+    store: &Arc<dyn ObjectStore>,
+    source: &mut ExternalSource,
+    files: &[ListedFile],
+    looked_at_ns: i64,
+) {
+    let is_given =
+        ["format.newline_delimited", "newline_delimited"].iter().any(|key| source.options.contains_key(*key));
+    if source.format != FileFormatKind::Json || is_given {
+        return;
+    }
+    let Some(first) = files.iter().find(|file| file.identity.size > 0) else { return };
+    // Whoever reads it says what is wrong with it.
+    let Ok(first) = first.object_meta_for_cache(looked_at_ns) else { return };
+    if is_json_array(store, &first, &source.options).await.unwrap_or(false) {
+        source.options.insert("format.newline_delimited".to_string(), "false".to_string());
+    }
 }
 
 /// Declared partition columns must be the folders that the files are in, in that order.

@@ -88,7 +88,7 @@ pub use eviction::{EvictionCandidate, EvictionPolicy, Evictions, Levels, evict};
 pub use flight::{FlightOptions, FlightServer, Login, RemoteSession, TlsOptions};
 pub use home::default_home;
 pub use job::{JobRunner, Jobs};
-pub use mends::{LogicalRules, Mend, PhysicalRules};
+pub use mends::{Mend, Rules};
 pub use monitor::Monitor;
 pub use names::Names;
 pub use pipes::{Pipes, reads_standard_input};

@@ -3,6 +3,7 @@
 //! ```text
 //!   weighed   make much out of little, with a bound on how much
 //!   zoned     say that their times are of a zone, and forget it
+//!   rounded   `round` changes its type while it is planned: see `nectarine_planner::node`, executors have it too
 //! ```
 //!
 //! Keeps true   a call gives what the function of that name gives or should have given, or an error that says why not.
@@ -19,6 +20,7 @@ use datafusion::config::ConfigOptions;
 use datafusion::execution::FunctionRegistry;
 use datafusion::execution::SessionStateDefaults;
 use datafusion::execution::context::SessionState;
+use datafusion::functions::math::round;
 use datafusion::logical_expr::interval_arithmetic::Interval;
 use datafusion::logical_expr::preimage::PreimageResult;
 use datafusion::logical_expr::simplify::{ExprSimplifyResult, SimplifyContext};
@@ -27,6 +29,7 @@ use datafusion::logical_expr::{
     ColumnarValue, Documentation, Expr, ExpressionPlacement, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF,
     ScalarUDFImpl, Signature,
 };
+use nectarine_planner::node::rounded;
 
 use self::growth::Growth;
 use self::weighed::Weighed;
@@ -42,6 +45,10 @@ pub(crate) fn mend_functions(state: &mut SessionState) -> Result<()> {
         if is_own.is_some_and(|(mended, known)| mended.function == *known) {
             state.register_udf(function)?;
         }
+    }
+    let rounds = state.scalar_functions().get(rounded().name());
+    if rounds.is_some_and(|known| *known == round()) {
+        state.register_udf(rounded())?;
     }
     Ok(())
 }

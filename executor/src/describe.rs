@@ -1,6 +1,6 @@
 //! [`FileDescriber`]: what a new file says of itself, asked once.
 //!
-//! Parquet tells rows and statistics in its footer, Arrow whether its lengths make sense. Other formats tell nothing without being read; a CSV file whose
+//! Parquet tells rows and statistics in its footer, Arrow its columns and whether its lengths make sense. Other formats tell nothing without being read; a CSV file whose
 //! table's columns were inferred must at least have the same header, because its values go by position; where they were given, a name
 //! that both have must stand at the same place.
 
@@ -24,6 +24,7 @@ use object_store::ObjectStoreExt;
 use parquet::arrow::parquet_to_arrow_schema;
 
 use crate::format::{compression_of, reader_options};
+use crate::named_source::readable_location;
 use crate::text_file::{csv_format, without_mark};
 use crate::{arrow_file, null_counts};
 
@@ -81,7 +82,7 @@ impl FileDescriber {
         &self,
         source: &ExternalSource,
         file: &ListedFile,
-        agrees: fn(&[u8], &CsvOptions, &[&str]) -> Result<(), String>,
+        agrees: CheckHeader,
     ) -> Result<(), CatalogError> {
         let options =
             reader_options(&self.config, source.format, &source.options).map_err(|error| unreadable(file, error))?;
@@ -111,12 +112,8 @@ impl FileDescriber {
     fn mismatch(&self, file: &ListedFile, detail: String) -> CatalogError {
         CatalogError::Location {
             attempted: "read",
-            location: file.location().to_string(),
-            source: Arc::new(crate::ExecutorError::SchemaMismatch {
-                location: file.location().to_string(),
-                table: self.table.name.to_string(),
-                detail,
-            }),
+            location: readable_location(file.location()),
+            source: Arc::new(crate::ExecutorError::SchemaMismatch { table: self.table.name.to_string(), detail }),
         }
     }
 }
@@ -154,6 +151,9 @@ fn header_line<'a>(start: &'a [u8], options: &CsvOptions) -> &'a [u8] {
     }
 }
 
+/// Compares the start of a CSV file with the names of a table's columns.
+type CheckHeader = fn(&[u8], &CsvOptions, &[&str]) -> Result<(), String>;
+
 /// The names in the first record of a CSV file.
 fn names_in_header(start: &[u8], options: &CsvOptions) -> Result<Vec<String>, String> {
     let start = header_line(start, options);
@@ -180,20 +180,18 @@ pub fn check_csv_header(start: &[u8], options: &CsvOptions, columns: &[&str]) ->
     }
 }
 
-/// The same where somebody gave the columns: they may have other names than in the file, but a name that both have stands at the same
-/// place in both.
+/// The same where somebody gave the columns: they may have other names than in the file, but a name that is in the header
+/// too stands at a place that has it there.
 fn check_given_columns(start: &[u8], options: &CsvOptions, columns: &[&str]) -> Result<(), String> {
     // Whoever reads the rows tells what is wrong with it.
     let Ok(found) = names_in_header(start, options) else { return Ok(()) };
-    let places = |names: &mut dyn Iterator<Item = &str>, wanted: &str| -> Vec<usize> {
-        names.enumerate().filter(|(_, name)| name.trim().eq_ignore_ascii_case(wanted)).map(|(place, _)| place).collect()
+    let is_same = |name: &String, column: &str| name.trim().eq_ignore_ascii_case(column);
+    // Of a name that the header has several times, one of its places is enough: giving names is how such a file is read.
+    let is_elsewhere = |(place, column): (usize, &&str)| {
+        let is_here = found.get(place).is_some_and(|name| is_same(name, column));
+        !is_here && found.iter().any(|name| is_same(name, column))
     };
-    let is_elsewhere = |column: &&str| {
-        let there = places(&mut found.iter().map(String::as_str), column);
-        let here = places(&mut columns.iter().copied(), column);
-        !there.is_empty() && there != here
-    };
-    match columns.iter().any(is_elsewhere) {
+    match columns.iter().enumerate().any(is_elsewhere) {
         true => Err(differ(&found, columns)),
         false => Ok(()),
     }
@@ -211,9 +209,12 @@ impl ExtentReader for FileDescriber {
             FileFormatKind::Arrow => {
                 let (url, _) = object_path(file.location())?;
                 let store = self.stores.get(&url)?;
-                let checked = arrow_file::check(store.as_ref(), &file.object_meta()?).await;
-                checked.map_err(|error| unreadable(file, error))?;
-                Ok(self.nothing())
+                let found = arrow_file::columns(store.as_ref(), &file.object_meta()?).await;
+                let found = found.map_err(|error| unreadable(file, error))?;
+                match lossy(&found, self.file_schema()) {
+                    Some(detail) => Err(self.mismatch(file, detail)),
+                    None => Ok(self.nothing()),
+                }
             }
             FileFormatKind::Csv if source.options.contains_key("schema_inferred") => {
                 self.csv_header(source, file, check_csv_header).await?;
@@ -235,5 +236,5 @@ impl FileDescriber {
 }
 
 fn unreadable(file: &ListedFile, error: DataFusionError) -> CatalogError {
-    CatalogError::Location { attempted: "read", location: file.location().to_string(), source: Arc::new(error) }
+    CatalogError::Location { attempted: "read", location: readable_location(file.location()), source: Arc::new(error) }
 }

@@ -28,11 +28,9 @@ pub enum ExecutorError {
         /// The table.
         table: String,
     },
-    /// A file's columns do not fit the table.
-    #[error("\"{location}\" does not fit table \"{table}\": {detail}")]
+    /// A file's columns do not fit the table. Whoever tells it says which file.
+    #[error("it does not fit table \"{table}\": {detail}")]
     SchemaMismatch {
-        /// The file.
-        location: String,
         /// The table.
         table: String,
         /// Which columns differ, and how.

@@ -26,11 +26,10 @@ use object_store::{ObjectMeta, ObjectStore};
 use crate::arrow_file;
 use crate::csv_files::CsvFiles;
 use crate::named_source::unreadable;
-use crate::text_file::{SAMPLE_RECORDS, columns_of_text, in_order_of_array};
+use crate::text_file::{SAMPLE_RECORDS, columns_of_text};
 
 /// Names of options that are not the reader's.
-const OURS: [&str; 6] =
-    ["fingerprint", "file_extension", "compression", "schema_inferred", "by_position", "arrow_stream"];
+const OURS: [&str; 5] = ["fingerprint", "file_extension", "compression", "schema_inferred", "by_position"];
 
 /// The reader's options: session defaults, then what the table was created with.
 pub fn reader_options(
@@ -180,15 +179,9 @@ struct Inference<'a> {
 impl Inference<'_> {
     /// The columns of files together.
     async fn columns_of(&self, files: &[ObjectMeta]) -> Result<SchemaRef> {
-        let lines = self.format.is_text() && (self.format == FileFormatKind::Csv || self.reader.json.newline_delimited);
-        if !lines && self.format != FileFormatKind::Arrow {
-            let columns = self.columns_by_datafusion(files).await?;
-            return match self.format {
-                FileFormatKind::Json => {
-                    Ok(Arc::new(in_order_of_array(self.store, files, self.options, &columns).await?))
-                }
-                _ => Ok(columns),
-            };
+        let is_text = self.format.is_text();
+        if !is_text && self.format != FileFormatKind::Arrow {
+            return self.columns_by_datafusion(files).await;
         }
         let given = match self.format {
             FileFormatKind::Csv => self.reader.csv.schema_infer_max_rec,
@@ -198,21 +191,18 @@ impl Inference<'_> {
         let mut n_records = given.unwrap_or(SAMPLE_RECORDS);
         let mut merged: Option<SchemaRef> = None;
         for file in files {
-            let schema = if lines {
+            let schema = if is_text {
                 let (schema, n_read) = self.columns_by_records(file, n_records).await?;
                 n_records = n_records.saturating_sub(n_read);
                 Arc::new(schema)
             } else {
-                match arrow_file::check(self.store.as_ref(), file).await? {
-                    Some(schema) => schema,
-                    None => self.columns_by_datafusion(std::slice::from_ref(file)).await?,
-                }
+                arrow_file::columns(self.store.as_ref(), file).await?
             };
             merged = Some(match merged {
                 None => schema,
                 Some(before) => merge(self.format, &before, &schema)?,
             });
-            if lines && n_records == 0 {
+            if is_text && n_records == 0 {
                 break;
             }
         }
@@ -228,29 +218,9 @@ impl Inference<'_> {
     }
 
     async fn columns_by_datafusion(&self, files: &[ObjectMeta]) -> Result<SchemaRef> {
-        let mut merged: Option<SchemaRef> = None;
-        let mut rest = files;
-        while let Some(first) = rest.first() {
-            // Files that are packed alike.
-            let packing = |file: &ObjectMeta| match self.format.is_text() {
-                true => compression_of(file.location.as_ref(), self.options),
-                false => Ok(CompressionTypeVariant::UNCOMPRESSED),
-            };
-            let compression = packing(first)?;
-            let n_alike = rest.iter().take_while(|file| packing(file).is_ok_and(|other| other == compression)).count();
-            let (alike, others) = rest.split_at(n_alike.max(1));
-            let reader = file_format(self.state.config_options(), self.format, self.options, compression)?;
-            let schema = reader.infer_schema(self.state, self.store, alike).await?;
-            merged = Some(match merged {
-                None => schema,
-                Some(before) => merge(self.format, &before, &schema)?,
-            });
-            rest = others;
-        }
-        match merged {
-            Some(schema) => Ok(schema),
-            None => plan_err!("cannot infer columns: there are no files"),
-        }
+        let plain = CompressionTypeVariant::UNCOMPRESSED;
+        let reader = file_format(self.state.config_options(), self.format, self.options, plain)?;
+        reader.infer_schema(self.state, self.store, files).await
     }
 
     /// Asks file by file which one it was: the first that cannot be read, or that does not agree with those before it.

@@ -8,7 +8,7 @@
 //!   bundle        thousands of files as one while a plan is made
 //!   rewrite_scans the file scans of a plan, changed where nothing above can tell
 //!   footers       what Parquet files tell of themselves, without the bounds of floats
-//!   padded        what NULLs of outer joins and grouping sets make untrue is forgotten, and keys that a projection misplaces
+//!   padded        what is not true above outer joins, grouping sets, unions; keys that a projection misplaces
 //!   null_text     text of CSV files that stands for NULL
 //!   null_counts   how many NULLs a Parquet file tells of, and what it leaves open
 //!   nullable      NOT NULL columns of files under nullable columns of tables
@@ -18,7 +18,7 @@
 //!   format        reader options and schema inference per file format
 //!   csv_text      rows as CSV, in which NULL is not an empty text
 //!   csv_files     CSV files, written that way
-//!   arrow_file    lengths in Arrow files, before anyone believes them
+//!   arrow_file    Arrow files and streams into rows, by name; their lengths, before anyone believes them
 //!   describe      what a new file says of itself: rows and statistics
 //!   write         rows into an immutable, fingerprinted extent
 //!   exact_sum     sums of floats that do not depend on the order of rows
@@ -76,7 +76,7 @@ pub use lower::{LowerExtentScans, Lowering, StatementLowering};
 pub use named_source::NameScannedFiles;
 pub use null_text::is_null_text;
 pub use operator::{AddEntryOperator, CacheReadOperator, EntryFault, Work, prepare_cache_reads, work_of};
-pub use padded::{ForgetKeys, ForgetPadded};
+pub use padded::{ForgetKeys, ForgetPadded, ForgetUneven};
 pub use sink::{Commit, ExtentSink, refuse_nulls, with_nulls};
 pub use stoppable::{Interrupt, Stoppable};
 pub use text_file::is_json_array;

@@ -102,7 +102,7 @@ impl PhysicalOptimizerRule for LowerExtentScans {
 /// The same as `transform_up`, node by node.
 fn carefully(
     plan: Arc<dyn ExecutionPlan>,
-    lower: &dyn Fn(Arc<dyn ExecutionPlan>) -> Result<Transformed<Arc<dyn ExecutionPlan>>>,
+    lower: &impl Fn(Arc<dyn ExecutionPlan>) -> Result<Transformed<Arc<dyn ExecutionPlan>>>,
 ) -> Result<Arc<dyn ExecutionPlan>> {
     let children: Vec<_> = plan.children().into_iter().cloned().collect();
     if children.is_empty() {

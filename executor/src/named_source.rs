@@ -38,12 +38,13 @@ use nectarine_catalog::{CatalogError, Extent, plain_location};
 use object_store::ObjectStore;
 use url::Url;
 
+use crate::arrow_file::arrow_morselizer;
 use crate::counting_store::CountingStore;
 use crate::rewrite_scans::rewrite_scans;
-use crate::text_file::{bytes_scanned, text_morselizer};
+use crate::text_file::{bytes_scanned, of_other_length, text_morselizer};
 
 /// The path of a local file, else the URL.
-fn readable_location(location: &str) -> String {
+pub(crate) fn readable_location(location: &str) -> String {
     match Url::parse(location).ok().filter(|url| url.scheme() == "file").and_then(|url| url.to_file_path().ok()) {
         Some(path) => path.display().to_string(),
         None => plain_location(location).into_owned(),
@@ -135,8 +136,11 @@ impl FileSource for NamedSource {
             }
             None => {
                 let n_bytes = bytes_scanned(self.inner.as_ref(), partition);
-                let counting = Arc::new(CountingStore::new(object_store, n_bytes));
-                self.inner.create_morselizer(counting, base_config, partition)?
+                let counting: Arc<dyn ObjectStore> = Arc::new(CountingStore::new(object_store, n_bytes));
+                match arrow_morselizer(self.inner.as_ref(), &counting)? {
+                    Some(morselizer) => morselizer,
+                    None => self.inner.create_morselizer(counting, base_config, partition)?,
+                }
             }
         };
         let columns = Arc::clone(self.inner.table_schema().file_schema());
@@ -346,7 +350,7 @@ impl Name {
             ArrowError::CsvError(text) => {
                 let (_, fields) = text.strip_prefix("incorrect number of fields for line ")?.split_once(", ")?;
                 let (expected, found) = fields.strip_prefix("expected ")?.split_once(" got ")?;
-                Some(ArrowError::CsvError(format!("a row has {found} fields where {expected} are expected")))
+                Some(ArrowError::CsvError(of_other_length(expected, found)))
             }
             ArrowError::JsonError(text) => json_words(text).map(ArrowError::JsonError),
             _ => None,

@@ -25,6 +25,7 @@
 mod casts;
 mod estimates;
 mod keys;
+mod uneven;
 
 use std::fmt;
 use std::ops::Range;
@@ -50,6 +51,7 @@ use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Exe
 
 pub(crate) use estimates::with_children;
 pub use keys::ForgetKeys;
+pub use uneven::ForgetUneven;
 
 /// See the module.
 #[derive(Debug)]
@@ -163,12 +165,14 @@ enum Forgets {
     All,
     /// Whatever speaks of these columns.
     Columns(Range<usize>),
+    /// What is one value in each partition but perhaps not the same one in all; and all orders.
+    Uneven,
 }
 
 impl Forgets {
     fn speaks_of(&self, expr: &Arc<dyn PhysicalExpr>) -> bool {
         match self {
-            Self::Bounds | Self::Keys => false,
+            Self::Bounds | Self::Keys | Self::Uneven => false,
             Self::All => true,
             Self::Columns(columns) => collect_columns(expr).iter().any(|column| columns.contains(&column.index())),
         }
@@ -182,6 +186,11 @@ impl Forgets {
             Self::Bounds => return Ok(known.clone()),
             Self::Keys => return Ok(known.clone().with_constraints(Constraints::default())),
             Self::All => return Ok(rest),
+            Self::Uneven => {
+                let even = known.constants().into_iter().filter(|constant| !uneven::is_uneven(constant));
+                rest.add_constants(even)?;
+                return Ok(rest);
+            }
             Self::Columns(_) => {}
         }
         let kept = |expr: &&Arc<dyn PhysicalExpr>| !self.speaks_of(expr);
@@ -233,7 +242,8 @@ impl ExecutionPlan for PlainRows {
     }
 
     fn maintains_input_order(&self) -> Vec<bool> {
-        vec![!matches!(self.forgets, Forgets::All)]
+        // A sort that is moved below is left with the columns that vary there, and its order would not do above.
+        vec![!matches!(self.forgets, Forgets::All | Forgets::Uneven)]
     }
 
     fn benefits_from_input_partitioning(&self) -> Vec<bool> {
@@ -286,7 +296,7 @@ impl ExecutionPlan for PlainRows {
     ) -> Result<FilterDescription> {
         match self.forgets {
             // Which rows are wanted is another matter than what is known of them.
-            Forgets::Bounds => FilterDescription::from_children(parent_filters, &self.children()),
+            Forgets::Bounds | Forgets::Uneven => FilterDescription::from_children(parent_filters, &self.children()),
             _ => Ok(FilterDescription::all_unsupported(&parent_filters, &self.children())),
         }
     }

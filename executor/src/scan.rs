@@ -274,9 +274,7 @@ fn file_source(
         FileFormatKind::Json => {
             Arc::new(JsonSource::new(table_schema).with_newline_delimited(options.json.newline_delimited))
         }
-        FileFormatKind::Arrow if reading.options.contains_key("arrow_stream") => {
-            Arc::new(ArrowSource::new_stream_file_source(table_schema))
-        }
+        // Each file tells by itself whether it is a stream: see arrow_file/rows.rs.
         FileFormatKind::Arrow => Arc::new(ArrowSource::new_file_source(table_schema)),
         FileFormatKind::Avro => Arc::new(AvroSource::new(table_schema)),
     })

@@ -1,22 +1,24 @@
 //! [`TextOpener`]: CSV and JSON files into rows, losing nothing without a word.
 //!
 //! ```text
-//!   bytes of a file ── counted ── unpacked ── CSV: no quote may stay open ── DataFusion's decoders ── JSON: whole numbers
-//!   or of a range                             (whole files only: ranges                               are looked at as
-//!                                             are cut where no quote is)                              they are written
+//!   bytes of a file ── counted ── unpacked ── CSV: no quote may stay open ── DataFusion's decoders ── numbers are looked
+//!   or of a range                             (whole files only: ranges                               at as they are
+//!                                             are cut where no quote is)                              written
 //! ```
 //!
 //! Stands in for the openers of `CsvSource` and `JsonSource`, which read the same rows but take the end of a file for the end
-//! of a quote, 2.9 for 2 where a column is an integer, and the first of several packed streams for all of them.
+//! of a quote, 2.9 for 2 where a column is an integer, 1.995 for 1.99 where it is a decimal, and the first of several packed streams
+//! for all of them.
 
 mod bytes;
+mod exact_values;
 mod json_order;
 mod json_sample;
 mod morsels;
-mod numbers;
 mod quotes;
 mod sample;
 mod start;
+mod written;
 
 use std::sync::Arc;
 
@@ -40,10 +42,10 @@ use nectarine_catalog::CsvDialect;
 use object_store::ObjectStore;
 
 use self::bytes::Bytes;
-use self::morsels::OpenerMorselizer;
-use self::numbers::WholeNumbers;
+use self::exact_values::{ExactValues, Text};
+pub(crate) use self::morsels::OpenerMorselizer;
 pub use self::sample::is_json_array;
-pub(crate) use self::sample::{SAMPLE_RECORDS, columns_of_text, csv_format, in_order_of_array};
+pub(crate) use self::sample::{SAMPLE_RECORDS, columns_of_text, csv_format, of_other_length};
 pub(crate) use self::start::without_mark;
 
 /// Goes with a JSON file of a scan whose records are the elements of one array.
@@ -70,10 +72,10 @@ pub(crate) fn text_morselizer(
     let Some(projection) = source.projection() else { return Ok(None) };
     let projection = SplitProjection::new(file_schema, projection);
     let format = if let Some(csv) = source.downcast_ref::<CsvSource>() {
-        Format::Csv(Csv::new(csv, file_schema, projection.file_indices.clone(), batch_size))
+        Format::Csv(Csv::new(csv, file_schema, projection.file_indices.clone(), batch_size)?)
     } else if source.is::<JsonSource>() {
         let wanted = Arc::new(file_schema.project(&projection.file_indices)?);
-        Format::Json(Json { numbers: WholeNumbers::of(&wanted), batch_size })
+        Format::Json(Json { values: ExactValues::of(Text::Json, &wanted), batch_size })
     } else {
         return Ok(None);
     };
@@ -105,8 +107,10 @@ enum Format {
 /// How CSV is read.
 #[derive(Clone)]
 struct Csv {
+    /// All of its columns as they are read.
     schema: SchemaRef,
     columns: Vec<usize>,
+    values: ExactValues,
     dialect: CsvDialect,
     has_header: bool,
     batch_size: usize,
@@ -115,12 +119,12 @@ struct Csv {
 /// How JSON is read.
 #[derive(Clone)]
 struct Json {
-    numbers: WholeNumbers,
+    values: ExactValues,
     batch_size: usize,
 }
 
 impl Csv {
-    fn new(source: &CsvSource, schema: &SchemaRef, columns: Vec<usize>, batch_size: usize) -> Self {
+    fn new(source: &CsvSource, schema: &SchemaRef, columns: Vec<usize>, batch_size: usize) -> Result<Self> {
         let dialect = CsvDialect {
             delimiter: source.delimiter(),
             quote: source.quote(),
@@ -129,7 +133,9 @@ impl Csv {
             comment: source.comment(),
             truncated_rows: source.truncate_rows(),
         };
-        Self { schema: Arc::clone(schema), columns, dialect, has_header: source.has_header(), batch_size }
+        let values = ExactValues::of(Text::Csv, &Arc::new(schema.project(&columns)?));
+        let schema = Arc::clone(ExactValues::of(Text::Csv, schema).as_read());
+        Ok(Self { schema, columns, values, dialect, has_header: source.has_header(), batch_size })
     }
 
     fn decoder(&self, at_start: bool) -> csv::reader::Decoder {
@@ -156,7 +162,7 @@ impl Csv {
 
 impl Json {
     fn decoder(&self) -> Result<json::reader::Decoder> {
-        let builder = json::ReaderBuilder::new(Arc::clone(self.numbers.as_read())).with_batch_size(self.batch_size);
+        let builder = json::ReaderBuilder::new(Arc::clone(self.values.as_read())).with_batch_size(self.batch_size);
         // Numbers come as they are written, wherever text is asked for.
         Ok(builder.with_coerce_primitive(true).build_decoder()?)
     }
@@ -204,15 +210,11 @@ impl FileOpener for TextOpener {
                         None => quotes::closed(text, csv.dialect),
                     };
                     let rows = DecoderDeserializer::new(CsvDecoder::new(csv.decoder(at_start)));
-                    deserialize_stream(text.fuse(), rows).map_err(DataFusionError::from).boxed()
+                    csv.values.rows(deserialize_stream(text.fuse(), rows).map_err(DataFusionError::from))
                 }
                 Format::Json(json) => {
                     let rows = DecoderDeserializer::new(JsonDecoder::new(json.decoder()?));
-                    let rows = deserialize_stream(text.fuse(), rows).map_err(DataFusionError::from);
-                    match json.numbers.is_needed() {
-                        true => rows.map(move |batch| json.numbers.read(&batch?)).boxed(),
-                        false => rows.boxed(),
-                    }
+                    json.values.rows(deserialize_stream(text.fuse(), rows).map_err(DataFusionError::from))
                 }
             })
         }))

@@ -24,13 +24,16 @@ use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext
 use datafusion::logical_expr::simplify::{ExprSimplifyResult, SimplifyContext};
 use datafusion::logical_expr::{
     ColumnarValue, CreateFunction, Expr, ExprSchemable, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
-    Volatility, cast,
+    Volatility,
 };
 use datafusion::optimizer::simplify_expressions::ExprSimplifier;
 use datafusion::physical_expr::create_physical_expr;
 use sqlparser::ast::{self, visit_expressions_mut};
 
 use crate::decimals::exact_comparisons;
+use crate::intervals::compare_intervals;
+use crate::kept_casts::{keep_casts, kept_argument};
+use crate::steady_rounding::steady;
 
 /// Puts `$1`, `$2`, .. in place of named arguments in the body, which DataFusion's planner would take for columns.
 pub fn number_arguments(mut create: ast::CreateFunction) -> ast::CreateFunction {
@@ -142,13 +145,15 @@ impl SqlFunction {
         }
 
         let context = SimplifyContext::builder().with_schema(Arc::clone(&arguments)).build();
-        let body = exact_comparisons(body, &arguments)?.data;
+        // What rules do to a statement: they do not look into functions.
+        let body = steady(exact_comparisons(body, &arguments)?.data)?.data;
         let body = ExprSimplifier::new(context).coerce(body, &arguments)?;
+        let body = compare_intervals(body, &arguments)?.data;
         let return_type = match return_type {
             Some(declared) => declared,
             None => body.get_type(&arguments)?,
         };
-        let body = body.cast_to(&return_type, &arguments)?;
+        let body = keep_casts(body.cast_to(&return_type, &arguments)?, &arguments)?.data;
         // Planning the body once here reports its mistakes when the function is made, not when it is used.
         create_physical_expr(&body, &arguments, state.execution_props(), &PhysicalPlanningContext::default())?;
 
@@ -216,8 +221,8 @@ impl ScalarUDFImpl for SqlFunction {
                         Some(position) => {
                             let wanted = self.arguments.field(position).data_type();
                             let arg = args[position].clone();
-                            let arg =
-                                if info.get_data_type(&arg)? == *wanted { arg } else { cast(arg, wanted.clone()) };
+                            let given = info.get_data_type(&arg)?;
+                            let arg = if given == *wanted { arg } else { kept_argument(arg, &given, wanted) };
                             Ok(Transformed::yes(arg))
                         }
                         None => Ok(Transformed::no(expr)),

@@ -18,12 +18,14 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNodeRecursion};
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
 use datafusion::common::{DFSchema, DFSchemaRef, Dependency, FunctionalDependence, FunctionalDependencies, Result};
 use datafusion::logical_expr::planner::{PlannedRelation, RelationPlanner, RelationPlannerContext, RelationPlanning};
 use datafusion::logical_expr::{Distinct, Expr, LogicalPlan};
 use datafusion::optimizer::{AnalyzerRule, ApplyOrder, OptimizerConfig, OptimizerRule};
 use datafusion::sql::sqlparser::ast::TableFactor;
+
+use crate::kept_casts::kept;
 
 /// DataFusion's rules that leave something out because of a key.
 const BELIEVERS: [&str; 4] =
@@ -146,9 +148,12 @@ fn is_taken_for_a_column<'e>(exprs: impl IntoIterator<Item = &'e Expr>, input: &
         return false;
     }
     let names = input.schema().field_names();
+    let has_kept = |expr: &Expr| expr.exists(|part| Ok(kept(part).is_some())).unwrap_or(true);
     exprs.into_iter().any(|expr| match expr {
         Expr::Column(_) => false,
         Expr::Alias(alias) if matches!(*alias.expr, Expr::Column(_)) => false,
+        // A cast is called like its column, also where it is kept.
+        Expr::Alias(alias) if has_kept(&alias.expr) => names.contains(&expr.schema_name().to_string()),
         Expr::Alias(alias) => names.contains(&alias.expr.to_string()),
         expr => names.contains(&expr.to_string()) || names.contains(&expr.schema_name().to_string()),
     })

@@ -18,14 +18,17 @@ pub fn any_node(plan: &LogicalPlan, mut is: impl FnMut(&LogicalPlan) -> bool) ->
 
 /// The same for a part of an expression.
 pub(crate) fn any_expr(plan: &LogicalPlan, is: impl Fn(&Expr) -> bool) -> bool {
-    any_node(plan, |node| {
-        let mut found = false;
-        let _ = node.apply_expressions(|expr| {
-            expr.apply(|part| {
-                found |= is(part);
-                Ok(if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
-            })
-        });
-        found
-    })
+    any_node(plan, |node| has_expr(node, &is))
+}
+
+/// The same for one node alone.
+pub(crate) fn has_expr(node: &LogicalPlan, is: impl Fn(&Expr) -> bool) -> bool {
+    let mut found = false;
+    let _ = node.apply_expressions(|expr| {
+        expr.apply(|part| {
+            found |= is(part);
+            Ok(if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+        })
+    });
+    found
 }

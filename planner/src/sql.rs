@@ -16,6 +16,7 @@ mod copy;
 mod decimal_values;
 mod depth;
 mod derived;
+mod distinct_operands;
 mod expansion;
 mod fetch_first;
 mod from_first;

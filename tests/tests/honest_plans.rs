@@ -373,3 +373,140 @@ async fn filters_that_can_not_be_estimated() {
     let plan = db.ok(&format!("EXPLAIN SELECT g, sum(id) FROM z WHERE {days} GROUP BY 1")).await;
     assert!(plan.contains("PlainRowsExec") && plan.contains("pruning_predicate"), "{plan}");
 }
+
+/// What is one value in each half of a union tells the halves apart: limits must not compare their rows without it.
+#[tokio::test(flavor = "multi_thread")]
+async fn constants_in_halves_of_unions() {
+    let db = Db::new().await;
+    db.ok("CREATE TABLE a (s BIGINT, x BIGINT)").await;
+    db.ok("CREATE TABLE b (s BIGINT, x BIGINT)").await;
+    // The least are read last, when it has long been told what those of `b` come to.
+    for file in (0..12).rev() {
+        let values = format!("generate_series({}, {})", 100_001 + 1000 * file, 101_000 + 1000 * file);
+        db.ok(&format!("INSERT INTO a SELECT value, value % 2 FROM {values}")).await;
+    }
+    db.ok("INSERT INTO b SELECT value, value % 2 FROM generate_series(1, 100)").await;
+    let union = "SELECT 0 AS k, s FROM a UNION ALL SELECT 1, s FROM b";
+    let asked = [
+        (format!("{union} ORDER BY k, s LIMIT 2"), "0|100001\n0|100002"),
+        (format!("{union} ORDER BY k DESC, s DESC LIMIT 2"), "1|100\n1|99"),
+        (format!("{union} ORDER BY k, s LIMIT 2 OFFSET 11999"), "0|112000\n1|1"),
+        (format!("SELECT count(*), min(s), max(s) FROM ({union} ORDER BY k, s LIMIT 50) q"), "50|100001|100050"),
+        (format!("SELECT k + 1 AS m, s FROM ({union}) q ORDER BY m, s LIMIT 2"), "1|100001\n1|100002"),
+        (
+            format!("SELECT k, s FROM ({union}) q JOIN (VALUES (0), (1)) v (j) ON k = j ORDER BY k, s LIMIT 2"),
+            "0|100001\n0|100002",
+        ),
+        (
+            format!("SELECT k, s FROM ({union}) q WHERE k IN (SELECT x FROM b) ORDER BY k, s LIMIT 2"),
+            "0|100001\n0|100002",
+        ),
+        (
+            format!("SELECT k, s, count(*) FROM ({union}) q GROUP BY k, s ORDER BY k, s LIMIT 2"),
+            "0|100001|1\n0|100002|1",
+        ),
+        (
+            format!("SELECT k, s, row_number() OVER (ORDER BY k, s) AS n FROM ({union}) q ORDER BY n LIMIT 2"),
+            "0|100001|1\n0|100002|2",
+        ),
+        (
+            format!(
+                "SELECT k, s, row_number() OVER (PARTITION BY k ORDER BY s) AS n FROM ({union}) q ORDER BY n, k LIMIT 3"
+            ),
+            "0|100001|1\n1|1|1\n0|100002|2",
+        ),
+    ];
+    let others = [
+        ("SELECT 'a' AS k, s FROM a UNION ALL SELECT 'b', s FROM b ORDER BY k, s LIMIT 2", "a|100001\na|100002"),
+        (
+            "SELECT NULL AS k, s FROM a UNION ALL SELECT 1, s FROM b ORDER BY k NULLS FIRST, s LIMIT 2",
+            "NULL|100001\nNULL|100002",
+        ),
+        ("SELECT 0 AS k, 0 AS j, s FROM a UNION ALL SELECT 0, 1, s FROM b ORDER BY k, j, s LIMIT 1", "0|0|100001"),
+        (
+            "SELECT 2 AS k, s FROM b UNION ALL (SELECT 0, s FROM a UNION ALL SELECT 1, s FROM b) ORDER BY k, s LIMIT 1",
+            "0|100001",
+        ),
+        (
+            "SELECT x AS k, s FROM a WHERE x = 0 UNION ALL SELECT x, s FROM b WHERE x = 1 ORDER BY k, s LIMIT 2",
+            "0|100002\n0|100004",
+        ),
+        (
+            "SELECT -count(*) OVER () AS k, s FROM a UNION ALL SELECT -count(*) OVER (), s FROM b ORDER BY k, s LIMIT 2",
+            "-12000|100001\n-12000|100002",
+        ),
+        ("SELECT 'a' AS k, max(s) AS m FROM a UNION ALL SELECT 'b', max(s) FROM b ORDER BY k, m LIMIT 1", "a|112000"),
+        ("SELECT 0 AS k, s FROM a UNION SELECT 1, s FROM b ORDER BY k, s LIMIT 1", "0|100001"),
+    ];
+    for partitions in [1, 2, 4] {
+        db.ok(&format!("SET datafusion.execution.target_partitions = {partitions}")).await;
+        for mode in MODES {
+            db.ok(&format!("SET nectarine.reuse = '{mode}'")).await;
+            let asked = asked.iter().map(|(sql, expected)| (sql.as_str(), *expected));
+            for (sql, expected) in asked.chain(others) {
+                assert_eq!(db.ok(sql).await, expected, "{mode}, {partitions} partitions: {sql}");
+            }
+        }
+    }
+    db.ok("SET nectarine.reuse = 'off'").await;
+    let plan = db.ok(&format!("EXPLAIN {union} ORDER BY k, s LIMIT 2")).await;
+    assert!(plan.contains("TopK(fetch=2), expr=[k@0"), "{plan}");
+    // Who wants all rows, or has one value in both halves, sorts by what differs.
+    let plan = db.ok(&format!("EXPLAIN {union} ORDER BY k, s")).await;
+    assert!(!plan.contains("PlainRowsExec"), "{plan}");
+    let plan = db.ok("EXPLAIN SELECT 0 AS k, s FROM a UNION ALL SELECT 0 AS k, s FROM b ORDER BY k, s LIMIT 2").await;
+    assert!(!plan.contains("PlainRowsExec") && plan.contains("TopK(fetch=2), expr=[s@"), "{plan}");
+}
+
+/// Rows that could change none of the bounds that are told may change another one.
+#[tokio::test(flavor = "multi_thread")]
+async fn rows_that_another_aggregate_needs() {
+    let db = Db::new().await;
+    db.ok("CREATE TABLE t (i BIGINT, ts TIMESTAMP, n BIGINT, z BIGINT, f BIGINT)").await;
+    // Whole files are left out, by their bounds.
+    for file in 0..24 {
+        let (day, greater, less) = (file + 1, 100 - 10 * file, 95 - 10 * file);
+        let n = |i: i64| if file % 3 == 0 { "NULL".to_owned() } else { i.to_string() };
+        let z = if file == 23 { "7" } else { "NULL" };
+        let row =
+            |i: i64, hour: u32| format!("({i}, TIMESTAMP '2024-01-{day:02}T{hour}:00:00', {}, {z}, {file})", n(i));
+        db.ok(&format!("INSERT INTO t VALUES {}, {}", row(greater, 11), row(less, 12))).await;
+    }
+    let asked = [
+        // What is no plain column.
+        ("SELECT min(i + i), max(i) FROM t", "-270|100"),
+        ("SELECT max(i), min(abs(i)) FROM t", "100|0"),
+        ("SELECT min(ts), max(ts::date) FROM t", "2024-01-01T11:00:00|2024-01-24"),
+        ("SELECT min(DISTINCT i + i), max(DISTINCT i) FROM t", "-270|100"),
+        (
+            "SELECT lo, hi, most FROM (SELECT min(i + i) AS lo, max(i) AS hi FROM t) q, (SELECT max(i) AS most FROM t WHERE f >= 1) r",
+            "-270|100|90",
+        ),
+        // What has been NULL so far.
+        ("SELECT max(i), max(z) FROM t WHERE f >= 0", "100|7"),
+        ("SELECT max(i), max(z) FILTER (WHERE f > 20) FROM t WHERE f >= 0", "100|7"),
+        ("SELECT max(i), min(ts) FILTER (WHERE f = 23) FROM t WHERE f >= 0", "100|2024-01-24T11:00:00"),
+        ("SELECT min(n), max(n) FROM t WHERE f >= 0", "-135|90"),
+        ("SELECT min(i), max(i) FROM t WHERE f >= 0", "-135|100"),
+        // One by itself.
+        ("SELECT min(i) FROM t WHERE f >= 0", "-135"),
+        ("SELECT max(n) FROM t WHERE f >= 0", "90"),
+        ("SELECT max(z) FROM t WHERE f >= 0", "7"),
+        ("SELECT min(i) FILTER (WHERE f = 12) FROM t WHERE f >= 0", "-25"),
+    ];
+    for partitions in [2, 3, 4] {
+        db.ok(&format!("SET datafusion.execution.target_partitions = {partitions}")).await;
+        for mode in MODES {
+            db.ok(&format!("SET nectarine.reuse = '{mode}'")).await;
+            for (sql, expected) in asked {
+                assert_eq!(db.ok(sql).await, expected, "{mode}, {partitions} partitions: {sql}");
+            }
+        }
+    }
+    // One by itself leaves out files all the same.
+    db.ok("SET nectarine.reuse = 'off'").await;
+    let plan = db.ok("EXPLAIN SELECT max(i) FROM t WHERE f >= 0").await;
+    assert!(plan.contains("DynamicFilter"), "{plan}");
+    let plan = db.ok("EXPLAIN SELECT min(i), max(i) FROM t WHERE f >= 0").await;
+    assert!(!plan.contains("DynamicFilter"), "{plan}");
+}

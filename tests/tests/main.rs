@@ -18,6 +18,7 @@ mod http;
 mod invariance;
 mod jobs;
 mod materialized_views;
+mod other_engine;
 mod pins;
 mod processes;
 mod provenance;

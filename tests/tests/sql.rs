@@ -1,6 +1,8 @@
 //! The SQL that DataFusion does not have by itself: everything durable, from a user's side. What must last is asked again
 //! after the home was closed and opened.
 
+mod arrow_files;
+mod casts_and_intervals;
 mod catalog;
 mod copy;
 mod copy_out;

@@ -232,11 +232,8 @@ fn plan(text: &str) -> EngineError {
     if let Some((_, clause)) = clauses.iter().find(|(start, _)| text.starts_with(start)) {
         return EngineError::new(ErrorKind::Unsupported, format!("INSERT .. {clause} is not supported"));
     }
-    // Told with its expressions as only programmers print them.
-    if text.starts_with("Projections require unique expression names")
-        && let Some((_, name)) = text.split('"').nth(1).and_then(|expression| expression.rsplit_once(" AS "))
-    {
-        return twice(format!("column \"{name}\" is there twice"));
+    if let Some(error) = same_name(text) {
+        return error;
     }
     let mut error = worded(ErrorKind::Sql, text);
     let between = |before: &str, after: &str| {
@@ -262,6 +259,42 @@ fn plan(text: &str) -> EngineError {
             candidates.first().and_then(|call| call.split('(').next()).map(|name| About::Name(name.to_owned()));
     }
     error
+}
+
+/// `Projections require unique expression names but the expression "x AS a" at position 0 and "y AS a" at position 1 have
+/// the same name. ..`, with expressions as only programmers print them: those are the detail, unless they have names.
+fn same_name(text: &str) -> Option<EngineError> {
+    let (list, rest) = text.split_once(" require unique expression names but the expression \"")?;
+    let (first, rest) = rest.split_once("\" at position ")?;
+    let (at, rest) = rest.split_once(" and \"")?;
+    let (second, rest) = rest.rsplit_once("\" at position ")?;
+    let (other_at, _) = rest.split_once(" have the same name")?;
+    if let Some(name) = given_name(first).or_else(|| given_name(second)) {
+        return Some(twice(format!("column \"{name}\" is there twice")));
+    }
+    let place = |at: &str| Some(at.parse::<usize>().ok()? + 1);
+    let message = match list.ends_with("Projections") {
+        true => format!("columns {} and {} have the same name", place(at)?, place(other_at)?),
+        false => "two expressions have the same name".to_owned(),
+    };
+    let detail = match first == second {
+        true => format!("both are {first}"),
+        false => format!("the first is {first}, the second {second}"),
+    };
+    Some(twice(message).with_detail(detail))
+}
+
+/// The name behind `AS` in an expression, or that of a column. What is in parentheses has other uses for `AS`.
+fn given_name(expression: &str) -> Option<&str> {
+    let is_closed = |text: &str| text.matches('(').count() == text.matches(')').count();
+    if let Some((before, name)) = expression.rsplit_once(" AS ")
+        && is_closed(before)
+    {
+        return Some(name);
+    }
+    let is_name = expression.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '.'))
+        && expression.starts_with(|c: char| c.is_alphabetic() || c == '_');
+    is_name.then(|| last_part(expression))
 }
 
 fn last_part(name: &str) -> &str {
@@ -378,12 +411,6 @@ fn internal(text: &str) -> EngineError {
             .with_hint("look whether the place may be written to and has space left");
     }
     let words = words(text);
-    // What DataFusion says of bytes that are no Arrow file.
-    if text.starts_with("Failed to parse Arrow file as either") {
-        let mut error = EngineError::new(ErrorKind::Data, "not a readable arrow file");
-        error.0.detail = words.detail;
-        return error;
-    }
     let mut error = EngineError::new(ErrorKind::Internal, format!("internal error: {}", words.message));
     error.0.detail = words.detail;
     error.with_hint("this is a bug in nectarine: please report it together with the statement")

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use nectarine_catalog::{FileFormatKind, FileKind};
 use nectarine_planner::sql::{find_name, offset_of};
 
 use super::suggest::{did_you_mean, nearest};
@@ -35,10 +36,17 @@ impl EngineError {
             }
         }
         match &inner.about {
-            Some(About::MissingTable(_)) if inner.hint.is_none() => {
+            Some(About::MissingTable(name)) if inner.hint.is_none() => {
                 let path = inner.about.as_ref().filter(|_| names.sees_files).and_then(|about| path_meant(sql, about));
                 let table = || inner.about.as_ref().and_then(|about| table_meant(about.last_part(), names));
                 inner.hint = path.or_else(table);
+                if inner.hint.is_none()
+                    && names.sees_files
+                    && let Some(file) = file_without_quotes(sql, name, names)
+                {
+                    inner.message = format!("table \"{file}\" does not exist");
+                    inner.hint = Some(format!("a file is read by its name in quotes: FROM '{file}'"));
+                }
             }
             // DataFusion finds window functions only where there is a window.
             Some(About::MissingFunction(name)) if names.functions.contains(name) => {
@@ -46,8 +54,9 @@ impl EngineError {
                 inner.hint = Some(format!("write {name}(..) OVER (..)"));
             }
             Some(About::MissingFunction(name)) if inner.hint.is_none() => {
-                let meant = nearest(name, names.functions.iter().map(String::as_str));
-                inner.hint = meant.map(|meant| did_you_mean(name, meant));
+                let nearest = || nearest(name, names.functions.iter().map(String::as_str));
+                let reader = if names.sees_files { reader_meant(sql, name) } else { None };
+                inner.hint = reader.or_else(|| nearest().map(|meant| did_you_mean(name, meant)));
             }
             _ => {}
         }
@@ -67,6 +76,32 @@ fn path_meant(sql: &str, about: &About) -> Option<String> {
     on_disk
         .is_file()
         .then(|| format!("there is a file of that name, which does not tell its format: {format} '{path}'"))
+}
+
+/// `x.csv` as it is written in `FROM x.csv`, where it is table `csv` of schema `x`. Who looks it up puts a catalog before it.
+fn file_without_quotes<'a>(sql: &'a str, name: &str, names: &NameHints) -> Option<&'a str> {
+    let ends = std::iter::successors(Some(name), |name| name.split_once('.').map(|(_, rest)| rest));
+    let lower = sql.to_ascii_lowercase();
+    let written = ends.filter(|end| FileKind::of(end).is_some()).find_map(|end| {
+        let at = lower.find(&end.to_ascii_lowercase())?;
+        sql.get(at..at + end.len())
+    })?;
+    let stem = written.split('.').next()?;
+    (!names.tables.iter().any(|(schema, _)| schema == stem)).then_some(written)
+}
+
+/// What to write instead of other engines' `read_csv('x.csv')`.
+fn reader_meant(sql: &str, name: &str) -> Option<String> {
+    let format = name
+        .strip_prefix("read_")
+        .or_else(|| name.strip_prefix("scan_"))
+        .or_else(|| name.strip_suffix("_scan"))
+        .and_then(|rest| rest.split('_').next())?;
+    FileFormatKind::parse(format)?;
+    let called = sql.to_ascii_lowercase().find(&name.to_ascii_lowercase());
+    let arguments = called.and_then(|at| sql.get(at + name.len()..)).filter(|rest| rest.trim_start().starts_with('('));
+    let file = arguments.and_then(|rest| rest.split('\'').nth(1)).unwrap_or("file");
+    Some(format!("a file is read by its name in quotes: FROM '{file}'; CREATE EXTERNAL TABLE takes options"))
 }
 
 fn table_meant(name: &str, names: &NameHints) -> Option<String> {

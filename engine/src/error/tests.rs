@@ -161,6 +161,25 @@ async fn statements_that_make_no_sense() {
     }
 }
 
+/// Expressions have other uses for AS than to name them.
+#[tokio::test]
+async fn names_that_are_there_twice() {
+    let context = with_tables().await;
+    for (sql, message) in [
+        ("SELECT user_id AS a, url AS a FROM clicks", "column \"a\" is there twice"),
+        ("SELECT user_id::text AS a, url AS a FROM clicks", "column \"a\" is there twice"),
+        ("SELECT user_id, user_id FROM clicks", "column \"user_id\" is there twice"),
+        ("SELECT 1::text, 1::varchar", "columns 1 and 2 have the same name"),
+        ("SELECT 0 AS z, 1, url, 1 FROM clicks", "columns 2 and 4 have the same name"),
+    ] {
+        let error = run(&context, sql).await;
+        assert_eq!((error.kind(), error.message()), (ErrorKind::Sql, message), "{sql}");
+        assert_eq!(error.hint(), Some("give one of them another name with AS"), "{sql}");
+    }
+    let error = run(&context, "SELECT 1::text, 1::varchar").await;
+    assert_eq!(error.detail(), Some("both are CAST(Int64(1) AS Utf8View)"));
+}
+
 #[tokio::test]
 async fn values_that_do_not_fit() {
     let context = with_tables().await;

@@ -7,7 +7,7 @@ use arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use nectarine_catalog::Job;
 
 use crate::Result;
-use crate::redact::redact;
+use crate::redact::{redact, redact_message};
 
 /// How much of a job's statements is shown.
 const TEXT_BYTES_MAX: usize = 10_000;
@@ -73,7 +73,10 @@ pub(crate) fn batch(jobs: &[Job]) -> Result<RecordBatch> {
         numbers(&|job| i64::try_from(job.result.as_ref()?.bytes).ok()),
         texts(&|job| Some(job.result.as_ref()?.reused.clone())),
         Arc::new(saved),
-        texts(&|job| job.error.clone()),
+        texts(&|job| {
+            let error = job.error.clone()?;
+            Some(job.spec.statements.iter().fold(error, |error, statement| redact_message(statement, error)))
+        }),
         texts(&|job| {
             let shown: Vec<String> = job.spec.statements.iter().map(|statement| redact(statement)).collect();
             Some(cut(shown.join(";\n")))

@@ -1,7 +1,8 @@
 //! [`ClusterCodec`]: how what DataFusion cannot write down by itself travels.
 //!
-//! Functions travel by name. A name is written only if an executor finds the same function under it: one of another session,
-//! of other settings or of a user would be another function there. Exact sums have a mark of their own. So has what is told of files.
+//! Functions travel by name. A name is written only if an executor finds the same function under it: one of another
+//! session, of other settings or of a user would be another function there. Exact sums have a mark of their own, and so
+//! have other functions of ours. So has what is told of files.
 
 use std::sync::Arc;
 
@@ -11,6 +12,7 @@ use datafusion::execution::TaskContext;
 use datafusion::logical_expr::{AggregateUDF, HigherOrderUDF, ScalarUDF, Volatility, WindowUDF};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion_proto::physical_plan::{PhysicalExtensionCodec, PhysicalProtoConverterExtension};
+use nectarine_planner::node::own_functions;
 
 use super::functions::{knows_aggregate, knows_scalar, knows_window};
 use super::secret::{Secret, TOKEN_BYTES};
@@ -20,13 +22,16 @@ use crate::exact_sum::exact_aggregates;
 /// Goes with the name of an aggregate that adds floats exactly.
 const EXACT: &[u8] = b"nectarine.exact";
 
+/// Goes before what one of our functions is called among them.
+const OWN: &[u8] = b"nectarine.own\0";
+
 /// Goes before the token of whoever wrote a node down.
 const FROM: &[u8] = b"nectarine.from\0";
 
 /// Ballista's own nodes, ours, and the functions that executors know.
 ///
-/// With a secret, nodes of Ballista's are written with its token and read only with it. Each task has one at its root, so an executor
-/// runs no plan that its server did not send.
+/// With a secret, nodes of Ballista's are written with its token and read only with it. Each task has one at its root,
+/// so an executor runs no plan that its server did not send.
 #[derive(Debug, Default)]
 pub(super) struct ClusterCodec {
     ballista: BallistaPhysicalExtensionCodec,
@@ -87,13 +92,26 @@ impl PhysicalExtensionCodec for ClusterCodec {
         }
     }
 
-    fn try_encode_udf(&self, node: &ScalarUDF, _buf: &mut Vec<u8>) -> Result<()> {
+    fn try_encode_udf(&self, node: &ScalarUDF, buf: &mut Vec<u8>) -> Result<()> {
         if node.signature().volatility == Volatility::Volatile {
             return plan_err!("{} gives another value each time it is asked", node.name());
+        }
+        if let Some((called, _)) = own_functions().into_iter().find(|(_, own)| own.as_ref() == node) {
+            buf.extend_from_slice(OWN);
+            buf.extend_from_slice(called.as_bytes());
+            return Ok(());
         }
         match knows_scalar(node) {
             true => Ok(()),
             false => plan_err!("executors do not know function {}", node.name()),
+        }
+    }
+
+    fn try_decode_udf(&self, name: &str, buf: &[u8]) -> Result<Arc<ScalarUDF>> {
+        let called = buf.strip_prefix(OWN);
+        match own_functions().into_iter().find(|(own, _)| called == Some(own.as_bytes())) {
+            Some((_, own)) => Ok(own),
+            None => not_impl_err!("function {name} is not known"),
         }
     }
 
@@ -150,6 +168,17 @@ mod tests {
         let task = ShuffleWriterExec::try_new(JobId::new("job"), 1, rows, String::new())?;
         let written = PhysicalPlanNode::try_from_physical_plan(Arc::new(task), codec(theirs).as_ref())?;
         written.try_into_physical_plan(&SessionContext::new().task_ctx(), codec(ours).as_ref())
+    }
+
+    #[test]
+    fn functions_of_ours_arrive_as_they_left() {
+        for (called, own) in own_functions() {
+            let mut written = vec![];
+            ClusterCodec::default().try_encode_udf(&own, &mut written).unwrap();
+            let read = ClusterCodec::default().try_decode_udf(own.name(), &written).unwrap();
+            assert_eq!(read, own, "{called}");
+        }
+        assert!(ClusterCodec::default().try_decode_udf("round", b"").is_err());
     }
 
     #[test]

@@ -11,6 +11,8 @@ use futures::{StreamExt, TryStreamExt, stream};
 use object_store::GetResultPayload;
 use tokio::sync::mpsc;
 
+use super::start::{check, without_mark};
+
 /// Text that comes in pieces.
 pub(super) type Bytes = BoxStream<'static, Result<bytes::Bytes>>;
 
@@ -35,7 +37,7 @@ pub(super) fn unpacked(
     match payload {
         GetResultPayload::File(file, _) => {
             let text = compression.convert_read(CountedRead { inner: file, n_bytes })?;
-            Ok(stream::iter(Pieces::of(text, is_array)).boxed())
+            Ok(stream::iter(Pieces::of(text, is_array)?).boxed())
         }
         GetResultPayload::Stream(packed) => {
             let packed = counted(packed.map_err(DataFusionError::from).boxed(), n_bytes);
@@ -54,8 +56,8 @@ fn aside(mut packed: Bytes, compression: FileCompressionType, is_array: bool) ->
     let (unpacked, mut text) = mpsc::channel::<Result<bytes::Bytes>>(PIECES);
     tokio::task::spawn_blocking(move || {
         let waiting = WaitingRead { waiting, piece: bytes::Bytes::new() };
-        let pieces = match compression.convert_read(waiting) {
-            Ok(text) => Pieces::of(text, is_array),
+        let pieces = match compression.convert_read(waiting).and_then(|text| Pieces::of(text, is_array)) {
+            Ok(pieces) => pieces,
             Err(error) => return drop(unpacked.blocking_send(Err(error))),
         };
         for piece in pieces {
@@ -124,11 +126,11 @@ enum Pieces {
 }
 
 impl Pieces {
-    fn of(text: Box<dyn Read + Send>, is_array: bool) -> Self {
-        match is_array {
-            true => Self::Array(Box::new(JsonArrayToNdjsonReader::with_capacity(text, CHUNK_BYTES))),
+    fn of(text: Box<dyn Read + Send>, is_array: bool) -> Result<Self> {
+        Ok(match is_array {
+            true => Self::Array(Box::new(JsonArrayToNdjsonReader::with_capacity(unmarked(text)?, CHUNK_BYTES))),
             false => Self::Plain(text),
-        }
+        })
     }
 
     fn read(&mut self) -> io::Result<Vec<u8>> {
@@ -147,6 +149,15 @@ impl Pieces {
         }
         Ok(piece)
     }
+}
+
+/// The text of an array behind a byte order mark, which who looks for its first bracket does not know.
+fn unmarked(mut text: Box<dyn Read + Send>) -> Result<Box<dyn Read + Send>> {
+    let mut start = Vec::new();
+    text.by_ref().take(4).read_to_end(&mut start)?;
+    check(&start)?;
+    let start = without_mark(&start).to_vec();
+    Ok(Box::new(io::Cursor::new(start).chain(text)))
 }
 
 impl Iterator for Pieces {

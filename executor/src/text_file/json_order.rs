@@ -31,6 +31,16 @@ impl Kind {
     }
 }
 
+/// Values of one name that do not go together.
+#[derive(PartialEq, Eq, Debug)]
+pub(crate) struct Clash {
+    /// Of the text.
+    pub(crate) line: usize,
+    /// Records before the one that has it.
+    pub(crate) n_before: usize,
+    pub(crate) what: String,
+}
+
 /// What was seen in one place of all records.
 #[derive(Default)]
 pub(crate) struct Order {
@@ -43,36 +53,19 @@ pub(crate) struct Order {
 
 impl Order {
     /// Notes the first `n_records` values of a text, one after another. If values of one name do not go together, which and where.
-    pub(crate) fn note_records(&mut self, text: &[u8], n_records: usize) -> Result<(), String> {
+    pub(crate) fn note_records(&mut self, text: &[u8], n_records: usize) -> Result<(), Clash> {
         let mut values = Deserializer::from_slice(text);
-        for _ in 0..n_records {
-            self.note(&mut values)?;
+        for n_before in 0..n_records {
+            let (mut path, mut clash) = (vec![], None);
+            let noted = Look { order: &mut *self, path: &mut path, clash: &mut clash }.deserialize(&mut values);
+            match (noted, clash) {
+                (Err(error), Some(what)) => return Err(Clash { line: error.line(), n_before, what }),
+                // Whoever reads the values says what is wrong with them.
+                (Err(_), None) => break,
+                _ => {}
+            }
         }
         Ok(())
-    }
-
-    /// Notes the elements of one array, as far as the text goes.
-    pub(crate) fn note_array(&mut self, text: &[u8]) {
-        let mut array = Self::default();
-        std::mem::swap(self, array.items.get_or_insert_default());
-        // Half an array is what is asked for; whether it goes on well is for others to say.
-        let _ = array.note(&mut Deserializer::from_slice(text));
-        *self = array.items.map(|items| *items).unwrap_or_default();
-    }
-
-    /// Whether all of these columns have a place.
-    pub(crate) fn knows(&self, fields: &Fields) -> bool {
-        fields.iter().all(|field| self.names.contains_key(field.name()))
-    }
-
-    fn note<'de, R: serde_json::de::Read<'de>>(&mut self, values: &mut Deserializer<R>) -> Result<(), String> {
-        let (mut path, mut clash) = (vec![], None);
-        let noted = Look { order: self, path: &mut path, clash: &mut clash }.deserialize(values);
-        match (noted, clash) {
-            (Err(error), Some(clash)) => Err(format!("line {}: {clash}", error.line())),
-            // Whoever reads the values says what is wrong with them.
-            _ => Ok(()),
-        }
     }
 
     /// The columns in this order; those that it does not know come last, as they were.
@@ -206,20 +199,29 @@ mod tests {
         let mut order = Order::default();
         order.note_records(b"{\"b\":1,\"a\":null}\n\n{\"c\":2,\"b\":[1]} {\"z\":1}", 2).unwrap();
         assert_eq!(names(&order), ["b", "a", "c"], "the third is not asked for");
-        order.note_array(b" [{\"y\":{\"q\":1}}, {\"x\":1, \"y\":{\"p\":");
+        order.note_records(b"{\"y\":{\"q\":1}}{\"x\":1, \"y\":{\"p\":", 2).unwrap();
         assert_eq!(names(&order), ["b", "a", "c", "y", "x"]);
         assert_eq!(names(&order.below[3]), ["q", "p"]);
     }
 
     #[test]
     fn objects_go_with_objects() {
-        let clash = |text: &str| Order::default().note_records(text.as_bytes(), 10).unwrap_err();
-        assert_eq!(clash("{\"a\":{\"b\":1}}\n{\"a\":5}\n"), "line 2: \"a\" is a number, and was an object before");
+        let clash = |text: &str| {
+            let Clash { line, n_before, what } = Order::default().note_records(text.as_bytes(), 10).unwrap_err();
+            format!("{n_before} before line {line}: {what}")
+        };
+        assert_eq!(
+            clash("{\"a\":{\"b\":1}}\n{\"a\":5}\n"),
+            "1 before line 2: \"a\" is a number, and was an object before"
+        );
         assert_eq!(
             clash("{\"a\":{\"b\":1}}\n\n{\"a\":{\"b\":[{}]}}\n{\"a\":{\"b\":{}}}"),
-            "line 4: \"a.b\" is an object, and was a number before"
+            "2 before line 4: \"a.b\" is an object, and was a number before"
         );
-        assert_eq!(clash("{\"a\":[{}]}\n{\"a\":[\"x\"]}"), "line 2: \"a\" is a text, and was an object before");
+        assert_eq!(
+            clash("{\"a\":[{}]}\n{\"a\":[\"x\"]}"),
+            "1 before line 2: \"a\" is a text, and was an object before"
+        );
         for text in ["{\"a\":1}\n{\"a\":[true]}", "{\"a\":null}\n{\"a\":{}}", "{\"a\":1}\n{\"a\":\"x\"}", "x", "{"] {
             assert_eq!(Order::default().note_records(text.as_bytes(), 10), Ok(()), "{text}");
         }

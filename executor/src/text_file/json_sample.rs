@@ -8,7 +8,7 @@ use arrow::json::reader::infer_json_schema_from_iterator;
 use datafusion::common::Result;
 use serde_json::{Deserializer, Value};
 
-use super::json_order::Order;
+use super::json_order::{Clash, Order};
 
 /// What the integers of a column are like.
 #[derive(Clone, Copy, Default)]
@@ -18,24 +18,36 @@ struct Numbers {
     are_others: bool,
 }
 
+/// What the values of a text are in the file it comes from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Records {
+    /// One after another, as they are.
+    Lines,
+    /// Of an array, without what is around and between them: lines are not those of the file.
+    Elements,
+}
+
 /// The columns of the first `n_records` values, and how many there were. A text that goes on may end within a value.
-pub(super) fn json_columns(text: &[u8], n_records: usize, goes_on: bool) -> Result<(Schema, usize)> {
+pub(super) fn json_columns(records: Records, text: &[u8], n_records: usize, goes_on: bool) -> Result<(Schema, usize)> {
     let mut n_read = 0;
     let mut numbers: BTreeMap<String, Numbers> = BTreeMap::new();
     let mut values = Deserializer::from_slice(text).into_iter::<Value>().take(n_records);
-    let records = std::iter::from_fn(|| match values.next()? {
+    let values = std::iter::from_fn(|| match values.next()? {
         Err(error) if goes_on && error.is_eof() => None,
-        Err(error) => Some(Err(ArrowError::JsonError(format!("not valid JSON: {error}")))),
+        Err(error) => Some(Err(not_valid(records, n_read, &error))),
         Ok(value) => {
             n_read += 1;
             look_at(&mut numbers, &value);
             Some(Ok(value))
         }
     });
-    let inferred = infer_json_schema_from_iterator(records);
+    let inferred = infer_json_schema_from_iterator(values);
     let mut order = Order::default();
-    let clash = order.note_records(text, n_records).err();
-    let schema = inferred.map_err(|error| in_words(error, clash))?;
+    let clash = order.note_records(text, n_records).err().map(|Clash { line, n_before, what }| match records {
+        Records::Lines => format!("line {line}: {what}"),
+        Records::Elements => format!("element {}: {what}", n_before + 1),
+    });
+    let schema = inferred.map_err(|error| in_words(records, error, clash))?;
     // Integers beyond those with a sign are inferred as floats, which have room for the first digits of them.
     let fields = schema.fields().iter().map(|field| match numbers.get(field.name()) {
         Some(Numbers { are_large: true, are_negative: false, are_others: false })
@@ -46,6 +58,18 @@ pub(super) fn json_columns(text: &[u8], n_records: usize, goes_on: bool) -> Resu
         _ => FieldRef::clone(field),
     });
     Ok((Schema::new(order.put(&fields.collect())), n_read))
+}
+
+fn not_valid(records: Records, n_before: usize, error: &serde_json::Error) -> ArrowError {
+    let told = match records {
+        Records::Lines => format!("not valid JSON: {error}"),
+        Records::Elements => {
+            let what = error.to_string();
+            let what = what.split(" at line ").next().unwrap_or_default();
+            format!("not valid JSON: {what} in element {}", n_before + 1)
+        }
+    };
+    ArrowError::JsonError(told)
 }
 
 fn look_at(numbers: &mut BTreeMap<String, Numbers>, value: &Value) {
@@ -69,18 +93,24 @@ fn look_at(numbers: &mut BTreeMap<String, Numbers>, value: &Value) {
     }
 }
 
-fn in_words(error: ArrowError, clash: Option<String>) -> ArrowError {
+fn in_words(records: Records, error: ArrowError, clash: Option<String>) -> ArrowError {
     match error {
         ArrowError::JsonError(text)
-            if ["Incompatible type found", "Expected scalar", "Expected object"].iter().any(|start| text.starts_with(start)) =>
+            if ["Incompatible type found", "Expected scalar", "Expected object"]
+                .iter()
+                .any(|start| text.starts_with(start)) =>
         {
-            let clash = clash.unwrap_or_else(|| "a name has an object in some records, and something else in others".to_owned());
+            let clash = clash
+                .unwrap_or_else(|| "a name has an object in some records, and something else in others".to_owned());
             ArrowError::JsonError(format!("no column can hold these values: {clash}"))
         }
-        ArrowError::JsonError(text) if text.starts_with("Expected JSON record to be an object") => ArrowError::JsonError(
-            "a record is not an object ({..}): if the file is one array of records, use OPTIONS ('format.newline_delimited' 'false')"
-                .to_owned(),
-        ),
+        ArrowError::JsonError(text) if text.starts_with("Expected JSON record to be an object") => {
+            let advice = match records == Records::Lines && text.contains("found Array") {
+                true => ": if the file is one array of records, use OPTIONS ('format.newline_delimited' 'false')",
+                false => "",
+            };
+            ArrowError::JsonError(format!("a record is not an object ({{..}}){advice}"))
+        }
         error => error,
     }
 }
@@ -90,7 +120,11 @@ mod tests {
     use super::*;
 
     fn columns(text: &str, goes_on: bool) -> Result<String> {
-        let (schema, n_read) = json_columns(text.as_bytes(), 1000, goes_on)?;
+        of(Records::Lines, text, goes_on)
+    }
+
+    fn of(records: Records, text: &str, goes_on: bool) -> Result<String> {
+        let (schema, n_read) = json_columns(records, text.as_bytes(), 1000, goes_on)?;
         let fields = schema.fields().iter().map(|field| format!("{} {}", field.name(), field.data_type()));
         Ok(format!("{n_read}: {}", fields.collect::<Vec<_>>().join(", ")))
     }
@@ -117,5 +151,18 @@ mod tests {
         assert!(error.contains("line 2: \"a\" is a number, and was an object before"), "{error}");
         let error = columns("[1]", false).unwrap_err().to_string();
         assert!(error.contains("newline_delimited"), "{error}");
+        let error = columns("1\n2\n", false).unwrap_err().to_string();
+        assert!(error.contains("not an object") && !error.contains("newline_delimited"), "{error}");
+    }
+
+    /// As they are without brackets and commas around them, which is not how they stand in their file.
+    #[test]
+    fn elements_have_numbers_instead_of_lines() {
+        let elements = |text: &str| of(Records::Elements, text, false);
+        assert_eq!(elements("{\n \"b\": 1,\n \"a\": \"x\"\n}\n{\n \"b\": 2.5\n}").unwrap(), "2: b Float64, a Utf8");
+        let error = elements("{\n\"a\":{}\n}\n{\n\"a\":5\n}").unwrap_err().to_string();
+        assert!(error.contains("element 2: \"a\" is a number, and was an object before"), "{error}");
+        let error = elements("{\n\"a\":1\n}\n{\n\"a\":oops\n}").unwrap_err().to_string();
+        assert!(error.contains("not valid JSON: expected value in element 2"), "{error}");
     }
 }

@@ -11,12 +11,12 @@ use datafusion_datasource::morsel::{Morsel, MorselPlan, MorselPlanner, Morselize
 use futures::stream::BoxStream;
 
 /// Morsels of an opener.
-pub(super) struct OpenerMorselizer {
+pub(crate) struct OpenerMorselizer {
     opener: Arc<dyn FileOpener>,
 }
 
 impl OpenerMorselizer {
-    pub(super) fn new(opener: Arc<dyn FileOpener>) -> Self {
+    pub(crate) fn new(opener: Arc<dyn FileOpener>) -> Self {
         Self { opener }
     }
 }

@@ -1,13 +1,14 @@
 //! Columns of a text file, told by its first records.
 //!
-//! Reads as much as it takes for so many records, whole ones: a log whose last line is just being written has columns, too. An
-//! array's elements are asked for by DataFusion.
+//! Reads as much as it takes for so many records, whole ones: a log whose last line is just being written has columns, too.
+//! The elements of a JSON array are records as well, over however many lines each is.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow::csv::reader::Format;
 use arrow::datatypes::Schema;
+use arrow::error::ArrowError;
 use datafusion::common::config::{CsvOptions, TableOptions};
 use datafusion::common::{Result, plan_err};
 use datafusion::datasource::file_format::file_compression_type::FileCompressionType;
@@ -18,17 +19,12 @@ use object_store::{GetOptions, ObjectMeta, ObjectStore};
 use regex::Regex;
 
 use super::bytes;
-use super::json_order::Order;
-use super::json_sample::json_columns;
+use super::json_sample::{Records, json_columns};
 use super::start::{check, without_mark};
 use crate::format::compression_of;
 
 /// Records that are looked at, unless the table says otherwise.
 pub(crate) const SAMPLE_RECORDS: usize = 1000;
-
-/// Of the beginnings of so many arrays, and so much of each, names are taken in order.
-const ORDER_FILES: usize = 16;
-const ORDER_BYTES: usize = 1 << 20;
 
 /// What a text file says of its columns, and by how many records.
 pub(crate) async fn columns_of_text(
@@ -41,7 +37,11 @@ pub(crate) async fn columns_of_text(
     n_records: usize,
 ) -> Result<(Schema, usize)> {
     let result = store.get_opts(&file.location, GetOptions::default()).await?;
-    let mut pieces = bytes::unpacked(result.payload, compression, false, Count::new())?;
+    let records = match format == FileFormatKind::Json && !reader.json.newline_delimited {
+        true => Records::Elements,
+        false => Records::Lines,
+    };
+    let mut pieces = bytes::unpacked(result.payload, compression, records == Records::Elements, Count::new())?;
     let mut text = Vec::new();
     let (mut n_lines, mut has_ended) = (0, false);
     let ends_record = match format {
@@ -69,7 +69,7 @@ pub(crate) async fn columns_of_text(
         };
         let (schema, n_read) = match format {
             FileFormatKind::Csv => csv_columns(&reader.csv, sample, n_records)?,
-            _ => json_columns(without_mark(sample), n_records, !has_ended)?,
+            _ => json_columns(records, without_mark(sample), n_records, !has_ended)?,
         };
         if has_ended || n_read >= n_records {
             return Ok((schema, n_read));
@@ -126,33 +126,31 @@ fn csv_columns(options: &CsvOptions, text: &[u8], n_records: usize) -> Result<(S
             Err(error) => return plan_err!("format.null_regex \"{pattern}\" is no regular expression: {error}"),
         }
     }
-    Ok(format.infer_schema(without_mark(text), Some(n_records))?)
+    Ok(format.infer_schema(without_mark(text), Some(n_records)).map_err(fields_meant)?)
 }
 
-/// Columns of files that are arrays, in the order in which they come.
-pub(crate) async fn in_order_of_array(
-    store: &Arc<dyn ObjectStore>,
-    files: &[ObjectMeta],
-    options: &BTreeMap<String, String>,
-    schema: &Schema,
-) -> Result<Schema> {
-    let mut order = Order::default();
-    for file in files.iter().take(ORDER_FILES) {
-        let compression = compression_of(file.location.as_ref(), options)?;
-        let result = store.get_opts(&file.location, GetOptions::default()).await?;
-        let mut pieces = bytes::unpacked(result.payload, compression.into(), false, Count::new())?;
-        let mut text = Vec::new();
-        while text.len() < ORDER_BYTES
-            && let Some(piece) = pieces.next().await
-        {
-            text.extend_from_slice(&piece?);
-        }
-        order.note_array(without_mark(&text));
-        if order.knows(schema.fields()) {
-            break;
-        }
-    }
-    Ok(Schema::new_with_metadata(order.put(schema.fields()), schema.metadata().clone()))
+/// Arrow says records where it means fields.
+fn fields_meant(error: ArrowError) -> ArrowError {
+    let told = match &error {
+        ArrowError::CsvError(text) => unequal(text),
+        _ => None,
+    };
+    told.map_or(error, ArrowError::CsvError)
+}
+
+/// `Encountered unequal lengths between records on CSV file. Expected 2 records, found 1 records at line 3`
+fn unequal(text: &str) -> Option<String> {
+    let (_, rest) = text.split_once("unequal lengths between records on CSV file. Expected ")?;
+    let (expected, rest) = rest.split_once(" records, found ")?;
+    let (found, place) = rest.split_once(" records")?;
+    Some(format!("{}{place}", of_other_length(expected, found)))
+}
+
+/// What is told of a row that has more or fewer fields than the others.
+pub(crate) fn of_other_length(expected: &str, found: &str) -> String {
+    let fields = if found == "1" { "field" } else { "fields" };
+    let are = if expected == "1" { "is" } else { "are" };
+    format!("a row has {found} {fields} where {expected} {are} expected")
 }
 
 /// Whether a JSON file is one array.
@@ -171,4 +169,21 @@ pub async fn is_json_array(
         }
     }
     Ok(false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_of_other_lengths_have_fields() {
+        let options = CsvOptions::default();
+        for (text, told) in [
+            ("a,b\n1,2\n3\n", "a row has 1 field where 2 are expected at line 3"),
+            ("a\n1,2,3\n", "a row has 3 fields where 1 is expected at line 2"),
+        ] {
+            let error = csv_columns(&options, text.as_bytes(), 10).unwrap_err().to_string();
+            assert!(error.contains(told), "{error}");
+        }
+    }
 }

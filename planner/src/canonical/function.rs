@@ -1,8 +1,8 @@
 //! [`BuiltIns`]: the functions that are known to be what their name says.
 //!
 //! A name is not an identity: `CREATE OR REPLACE FUNCTION` keeps it. A function counts as built-in only if it equals the one
-//! that DataFusion registers under its name. Functions written in SQL are inlined before plans are looked at, so their
-//! bodies count, not their names.
+//! that DataFusion registers under its name, or one of ours. Functions written in SQL are inlined before plans are looked
+//! at, so their bodies count, not their names.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,6 +14,7 @@ use datafusion::logical_expr::{AggregateUDF, ScalarUDF, Volatility, WindowUDF};
 use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 
 use super::Uncacheable;
+use crate::node::own_functions;
 
 /// Functions whose value depends on names or metadata of columns, which fingerprints leave out.
 const NAME_DEPENDENT: [&str; 3] = ["arrow_field", "arrow_metadata", "with_metadata"];
@@ -22,8 +23,8 @@ const NAME_DEPENDENT: [&str; 3] = ["arrow_field", "arrow_metadata", "with_metada
 #[derive(Debug)]
 pub struct BuiltIns {
     scalar: HashMap<String, Arc<ScalarUDF>>,
-    /// Those of ours that give the same, or an error.
-    mended: HashMap<String, Arc<ScalarUDF>>,
+    /// Those of ours, by themselves or in the place of others.
+    own: HashMap<String, Vec<Arc<ScalarUDF>>>,
     aggregate: HashMap<String, Arc<AggregateUDF>>,
     /// Aggregates of ours that go by the names of others.
     exact: HashMap<String, Arc<AggregateUDF>>,
@@ -35,13 +36,14 @@ impl Default for BuiltIns {
         let scalar = SessionStateDefaults::default_scalar_functions();
         let aggregate = SessionStateDefaults::default_aggregate_functions();
         let window = SessionStateDefaults::default_window_functions();
-        Self {
+        let theirs = Self {
             scalar: scalar.into_iter().map(|function| (function.name().to_string(), function)).collect(),
-            mended: HashMap::new(),
+            own: HashMap::new(),
             aggregate: aggregate.into_iter().map(|function| (function.name().to_string(), function)).collect(),
             exact: HashMap::new(),
             window: window.into_iter().map(|function| (function.name().to_string(), function)).collect(),
-        }
+        };
+        theirs.with_mended(own_functions().map(|(_, function)| function))
     }
 }
 
@@ -58,7 +60,9 @@ impl BuiltIns {
     /// given where they fail, or fail.
     #[must_use]
     pub fn with_mended(mut self, functions: impl IntoIterator<Item = Arc<ScalarUDF>>) -> Self {
-        self.mended.extend(functions.into_iter().map(|function| (function.name().to_string(), function)));
+        for function in functions {
+            self.own.entry(function.name().to_string()).or_default().push(function);
+        }
         self
     }
 
@@ -73,12 +77,12 @@ impl BuiltIns {
     pub(crate) fn check_scalar(&self, function: &ScalarUDF, config: &ConfigOptions) -> Result<(), Uncacheable> {
         let name = function.name();
         check_volatility(name, function.signature().volatility)?;
-        let Some(known) = self.scalar.get(name) else { return Err(Uncacheable::Function(name.to_string())) };
         let is_one = |known: &Arc<ScalarUDF>| {
             known.as_ref() == function
                 || known.inner().with_updated_config(config).is_some_and(|updated| &updated == function)
         };
-        let is_known = is_one(known) || self.mended.get(name).is_some_and(is_one);
+        let own = self.own.get(name).into_iter().flatten();
+        let is_known = self.scalar.get(name).into_iter().chain(own).any(is_one);
         if !is_known {
             return Err(Uncacheable::Function(name.to_string()));
         }

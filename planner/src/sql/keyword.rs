@@ -84,6 +84,17 @@ pub(super) fn suggest(tokens: &[TokenWithSpan], found: usize) -> Option<String> 
     })
 }
 
+/// What to write instead of `CREATE TABLE c (LIKE a)`.
+pub(super) const TABLE_LIKE: &str =
+    "write CREATE TABLE c AS SELECT * FROM a WHERE false: the columns of a, without DEFAULT and NOT NULL";
+
+/// The same where the parser takes `LIKE` for a column, and gives up at `INCLUDING ALL` behind its type.
+pub(super) fn is_table_like(tokens: &[TokenWithSpan], found: usize) -> Option<String> {
+    let clause = keyword_of(&tokens.get(found)?.token);
+    let has_like = || tokens[..found].iter().any(|token| keyword_of(&token.token) == Keyword::LIKE);
+    (matches!(clause, Keyword::INCLUDING | Keyword::EXCLUDING) && has_like()).then(|| TABLE_LIKE.to_owned())
+}
+
 /// What to do about `FROM t WHERE ..`: a query that begins with FROM has no other clauses before its SELECT.
 pub(super) fn lacks_select(tokens: &[TokenWithSpan], found: usize) -> Option<String> {
     let clause = keyword_of(&tokens.get(found)?.token);

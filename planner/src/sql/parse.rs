@@ -201,8 +201,11 @@ impl Text<'_> {
 
     fn syntax(&self, message: String, location: Option<Location>) -> PlannerError {
         let found = location.and_then(|location| self.tokens.iter().position(|token| token.span.start == location));
-        let lacks_select = |found| keyword::lacks_select(self.tokens, found);
-        let hint = found.and_then(|found| lacks_select(found).or_else(|| keyword::suggest(self.tokens, found)));
+        let hint = found.and_then(|found| {
+            keyword::lacks_select(self.tokens, found)
+                .or_else(|| keyword::is_table_like(self.tokens, found))
+                .or_else(|| keyword::suggest(self.tokens, found))
+        });
         let position = match location {
             Some(location) => offset_of_location(self.sql, location),
             // Without a place it is the end of the text that was not expected.

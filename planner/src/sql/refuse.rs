@@ -153,6 +153,7 @@ impl Visitor for Clauses {
         let into_allowed = self.into_allowed && self.n_queries_open == 0;
         self.n_queries_open += 1;
         query::query(query, into_allowed)?;
+        names::query(query)?;
         bare::query(query)
     }
 

@@ -7,6 +7,7 @@ use sqlparser::ast::VisitMut;
 
 use super::cast_names::CastNames;
 use super::decimal_values::DecimalColumns;
+use super::distinct_operands::DistinctOperands;
 use super::fetch_first::FetchFirst;
 use super::from_first::FromFirst;
 use super::inner_values::InnerValues;
@@ -14,7 +15,7 @@ use super::queries_in_values::QueriesInValues;
 use super::statement::{PinTarget, Statement, Subject};
 use super::true_filters::TrueFilters;
 
-/// Rewrites all queries of a statement.
+/// Rewrites all queries of a statement, and operators also elsewhere.
 pub(super) fn rewrite(statement: &mut Statement) {
     match statement {
         Statement::DataFusion(statement)
@@ -26,6 +27,7 @@ pub(super) fn rewrite(statement: &mut Statement) {
         | Statement::Unpin(PinTarget::Query { statement, .. }) => rewrite_query(statement),
         Statement::CreateView(create) => queries(&mut create.query),
         Statement::CreateDerived(create) => queries(&mut create.query),
+        Statement::CreateFunction(create) => DistinctOperands::mend(create.as_mut()),
         _ => {}
     }
 }
@@ -39,11 +41,17 @@ pub fn rewrite_query(statement: &mut DFStatement) {
             CopyToSource::Query(query) => queries(query.as_mut()),
             CopyToSource::Relation(_) => {}
         },
-        DFStatement::CreateExternalTable(_) | DFStatement::Reset(_) => {}
+        DFStatement::CreateExternalTable(create) => {
+            DistinctOperands::mend(&mut create.columns);
+            DistinctOperands::mend(&mut create.order_exprs);
+        }
+        DFStatement::Reset(_) => {}
     }
 }
 
 fn queries(tree: &mut impl VisitMut) {
+    // First: it looks for what only the parser can have done.
+    DistinctOperands::mend(tree);
     let _: ControlFlow<()> = tree.visit(&mut FromFirst);
     let _: ControlFlow<()> = tree.visit(&mut FetchFirst);
     let _: ControlFlow<()> = tree.visit(&mut QueriesInValues);

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use datafusion::execution::session_state::SessionStateBuilder;
 use datafusion::prelude::{SessionConfig, SessionContext};
-use nectarine_engine::Mend;
+use nectarine_engine::{Mend, Rules};
 
 use super::Rows;
 
@@ -69,11 +69,16 @@ fn without_each_rule(stock: &SessionContext) -> Vec<(String, SessionContext)> {
 fn with_each_mend(stock: &SessionContext) -> impl Iterator<Item = (String, SessionContext)> {
     Mend::ALL.into_iter().map(|mend| {
         let state = stock.state();
-        let (mut logical, mut physical) = (state.optimizers().to_vec(), state.physical_optimizers().to_vec());
-        mend.put_into(&mut logical, &mut physical);
+        let mut rules = Rules {
+            analyzer: state.analyzer().rules.clone(),
+            optimizer: state.optimizers().to_vec(),
+            physical: state.physical_optimizers().to_vec(),
+        };
+        mend.put_into(&mut rules);
         let builder = SessionStateBuilder::new_from_existing(state)
-            .with_optimizer_rules(logical)
-            .with_physical_optimizer_rules(physical);
+            .with_analyzer_rules(rules.analyzer)
+            .with_optimizer_rules(rules.optimizer)
+            .with_physical_optimizer_rules(rules.physical);
         (format!("with {mend:?}"), SessionContext::new_with_state(builder.build()))
     })
 }

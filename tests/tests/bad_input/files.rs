@@ -41,6 +41,47 @@ async fn missing_file() {
     goes_on(&db).await;
 }
 
+/// As other engines read files, and as one writes a name in a hurry.
+#[tokio::test]
+async fn files_that_are_named_otherwise() {
+    let db = db().await;
+    db.file("x.csv", "a\n1\n");
+    db.script(
+        r#"
+        SELECT * FROM x.csv;
+        !! Sql: table "x.csv" does not exist
+        !! FROM 'x.csv'
+        SELECT * FROM Data.Parquet AS d JOIN kept ON true;
+        !! FROM 'Data.Parquet'
+        SELECT * FROM logs.ndjson.gz;
+        !! FROM 'logs.ndjson.gz'
+        SELECT * FROM read_csv('{dir}/x.csv');
+        !! Sql: function "read_csv" does not exist
+        !! FROM '{dir}/x.csv'
+        SELECT count(*) FROM read_parquet('d/*.parquet') AS p;
+        !! FROM 'd/*.parquet'
+        SELECT * FROM read_json('x.json');
+        !! FROM 'x.json'
+        SELECT * FROM read_csv_auto('x.csv');
+        !! FROM 'x.csv'
+        SELECT * FROM parquet_scan('x.parquet');
+        !! FROM 'x.parquet'
+        CREATE TABLE c (LIKE kept);
+        !! LIKE in CREATE TABLE is not supported
+        !! CREATE TABLE c AS SELECT * FROM a WHERE false
+        CREATE TABLE c (LIKE kept INCLUDING ALL);
+        !! CREATE TABLE c AS SELECT * FROM a WHERE false
+        CREATE TABLE c LIKE kept;
+        !! CREATE TABLE c AS SELECT * FROM a WHERE false
+        CREATE TABLE c AS SELECT * FROM kept WHERE false;
+        SELECT count(*) FROM c;
+        -> 0
+        "#,
+    )
+    .await;
+    goes_on(&db).await;
+}
+
 #[tokio::test]
 async fn empty_folder() {
     let db = db().await;

@@ -36,6 +36,8 @@ async fn csv_with_ragged_rows() {
         ] {
             let error = db.err(&sql).await;
             assert!(error.starts_with("Data:") && error.contains(&format!("{{dir}}/{name}")), "{sql}: {error}");
+            // Rows have fields, whoever tells it.
+            assert!(error.contains("a row has ") && !error.contains(" records"), "{sql}: {error}");
         }
         db.ok(&format!(
             "CREATE OR REPLACE EXTERNAL TABLE r (a BIGINT, b TEXT) STORED AS CSV LOCATION '{{dir}}/{name}'"
@@ -222,6 +224,7 @@ async fn csv_with_another_header() {
                 Err(error) => {
                     assert!(error.starts_with("Data:") && error.contains("{dir}/d/2.csv"), "{header} {sql}: {error}");
                     assert!(error.contains(header) && error.contains("(a, b)"), "{header} {sql}: {error}");
+                    assert_eq!(error.matches("2.csv").count(), 1, "{header} {sql}: {error}");
                 }
                 Ok(rows) => panic!("{header} {sql}: {rows}"),
             }
@@ -258,6 +261,23 @@ async fn csv_with_given_columns_and_another_header() {
         db.ok(&make(columns)).await;
         assert_eq!(db.ok("SELECT * FROM d").await, "1|2", "{columns}");
     }
+    // Giving names is how a file is read that has one twice.
+    db.file("twice/1.csv", "a,A,b\n1,2,3\n");
+    let twice = |columns: &str| make(columns).replace("{dir}/d/", "{dir}/twice/");
+    for columns in ["a INT, b1 INT, b INT", "x INT, a INT, y INT", "\"A\" INT, a INT, b INT"] {
+        db.ok(&twice(columns)).await;
+        assert_eq!(db.ok("SELECT * FROM d").await, "1|2|3", "{columns}");
+    }
+    for columns in ["a INT, b INT, c INT", "x INT, y INT, a INT"] {
+        let error = match db.run(&twice(columns)).await {
+            Ok(_) => db.err("SELECT * FROM d").await,
+            Err(error) => error,
+        };
+        assert!(error.contains("its header is (a, A, b)"), "{columns}: {error}");
+    }
+    db.file("same/1.csv", "a,a\n1,2\n");
+    db.ok(&make("a INT, b INT").replace("{dir}/d/", "{dir}/same/")).await;
+    assert_eq!(db.ok("SELECT b, a FROM d").await, "2|1");
     // COPY goes by position.
     db.ok("CREATE TABLE turned (b INT, a INT)").await;
     db.ok("COPY turned FROM '{dir}/d/1.csv'").await;

@@ -2,6 +2,7 @@
 
 use nectarine_tests::db::Db;
 use nectarine_tests::files::{gz, numbers, zst};
+use nectarine_tests::program::Program;
 
 /// A COPY that fails leaves what was there; one that reads what it writes reads the old rows.
 #[tokio::test(flavor = "multi_thread")]
@@ -234,4 +235,18 @@ async fn partitions_of_nulls() {
         .err("COPY (SELECT 1 AS id, CAST(NULL AS INT) AS p) TO '{dir}/kept/' STORED AS PARQUET PARTITIONED BY (p)")
         .await;
     assert!(error.contains("\"p\" has NULLs"), "{error}");
+}
+
+/// As in PostgreSQL, no rows are no error.
+#[test]
+fn standard_input_with_nothing_on_it() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let program = Program::on(&folder.path().join("home"));
+    let made = "CREATE TABLE t (a INT NOT NULL, b TEXT DEFAULT 'x')";
+    assert_eq!(program.run(&format!("{made}; COPY t FROM STDIN; SELECT count(*) FROM t")).rows(), "0");
+    let empty = "COPY t (a) FROM STDIN;\n\\.\nCOPY t FROM STDIN (HEADER);\n\\.\n";
+    let script = format!("{empty}COPY t FROM STDIN;\n1,y\n\\.\nSELECT * FROM t;\n");
+    assert_eq!(program.run_stdin(script).rows(), "1,y");
+    let error = program.run("COPY t (nope) FROM STDIN").error();
+    assert!(error.contains("column \"nope\""), "{error}");
 }

@@ -82,3 +82,35 @@ async fn values_of_every_type_come_back() {
     assert!(error.contains("column \"list\"") && error.contains("CSV"), "{error}");
     assert!(!db.path("list.csv").exists());
 }
+
+/// As psql writes them, and all that a CAST knows.
+#[tokio::test]
+async fn booleans_of_other_programs() {
+    let db = Db::new().await;
+    db.file("b.csv", "n,b\n1,t\n2,f\n3,\n4,TRUE\n5,False\n6,yes\n7,0\n");
+    db.script(
+        r#"
+        CREATE EXTERNAL TABLE e (n INT, b BOOLEAN) STORED AS CSV LOCATION '{dir}/b.csv';
+        SELECT n, b FROM e ORDER BY n;
+        -> 1|true
+        -> 2|false
+        -> 3|NULL
+        -> 4|true
+        -> 5|false
+        -> 6|true
+        -> 7|false
+        SELECT count(*) FROM e WHERE b;
+        -> 3
+        CREATE TABLE t (n INT, b BOOLEAN);
+        COPY t FROM '{dir}/b.csv';
+        -> COPY 7
+        SELECT count(*) FILTER (WHERE b), count(b) FROM t;
+        -> 3|6
+        "#,
+    )
+    .await;
+    db.file("b.csv", "n,b\n1,maybe\n");
+    let error = db.err("SELECT b FROM e").await;
+    assert!(error.contains("{dir}/b.csv") && error.contains("'maybe'") && error.contains("column \"b\""), "{error}");
+    assert_eq!(db.ok("SELECT n FROM e").await, "1");
+}

@@ -1,6 +1,7 @@
 //! Numbers beside DECIMAL columns: what is written is what is compared and stored.
 
 use nectarine_tests::db::Db;
+use nectarine_tests::files::{append, gz};
 
 const VALUES: [&str; 10] = [
     "0.07",
@@ -202,4 +203,137 @@ async fn numbers_can_be_decimals() {
         "#,
     )
     .await;
+}
+
+/// As files write numbers, and what a column of two digits behind the point takes of them.
+const WRITTEN: [(&str, &str); 14] = [
+    ("1.995", "2.00"),
+    ("1.994", "1.99"),
+    ("-1.995", "-2.00"),
+    ("0.0051", "0.01"),
+    ("0.005", "0.01"),
+    ("-0.005", "-0.01"),
+    ("0.0049999999999999999999", "0.00"),
+    ("1e-3", "0.00"),
+    ("5e-3", "0.01"),
+    ("-1.23456e2", "-123.46"),
+    ("1E3", "1000.00"),
+    ("12", "12.00"),
+    ("1234567890123456.785", "1234567890123456.79"),
+    ("999999999999999999.994", "999999999999999999.99"),
+];
+
+/// A number of any kind of file, in a table over it and in one that it is copied into, is what a CAST makes of it.
+#[tokio::test]
+async fn files_are_rounded_as_casts_are() {
+    let db = Db::new().await;
+    let lines = |line: fn(usize, &str) -> String| -> Vec<String> {
+        WRITTEN.iter().enumerate().map(|(n, (written, _))| line(n, written)).collect()
+    };
+    let csv = format!("n,d\n{}\n", lines(|n, written| format!("{n},{written}")).join("\n"));
+    let json = lines(|n, written| format!("{{\"n\": {n},\n \"d\": {written}}}"));
+    let flat = lines(|n, written| format!("{{\"n\":{n},\"d\":{written}}}"));
+    db.file("d.csv", &csv);
+    db.file("d.csv.gz", gz(csv.as_bytes()));
+    db.file("d.ndjson", format!("{}\n", flat.join("\n")));
+    db.file("d.json", format!("[\n{}\n]\n", json.join(",\n")));
+    let expected = WRITTEN.map(|(_, rounded)| rounded).join("\n");
+    for (name, format) in [("d.csv", "CSV"), ("d.csv.gz", "CSV"), ("d.ndjson", "JSON"), ("d.json", "JSON")] {
+        db.ok(&format!(
+            "CREATE OR REPLACE EXTERNAL TABLE e (n INT, d DECIMAL(20, 2)) STORED AS {format} LOCATION '{{dir}}/{name}'"
+        ))
+        .await;
+        assert_eq!(db.ok("SELECT d FROM e ORDER BY n").await, expected, "{name}");
+        db.ok("CREATE OR REPLACE TABLE t (n INT, d DECIMAL(20, 2))").await;
+        assert_eq!(db.ok(&format!("COPY t FROM '{{dir}}/{name}'")).await, "COPY 14", "{name}");
+        assert_eq!(db.ok("SELECT d FROM t ORDER BY n").await, expected, "{name}");
+        assert_eq!(db.ok("SELECT n FROM e WHERE d = 2").await, "0", "{name}");
+    }
+    // Where CAST knows the text. Those with exponents it does not.
+    for (written, rounded) in WRITTEN.iter().filter(|(written, _)| !written.contains(['e', 'E'])) {
+        assert_eq!(db.ok(&format!("SELECT CAST('{written}' AS DECIMAL(20, 2))")).await, *rounded);
+    }
+}
+
+/// All widths, and numbers inside of others.
+#[tokio::test]
+async fn files_have_decimals_of_all_widths() {
+    let db = Db::new().await;
+    let columns = "a DECIMAL(3, 1), b DECIMAL(12, 4), c DECIMAL(38, 20), d DECIMAL(76, 2), e DECIMAL(5, 0)";
+    let wide = "12345678901234567890123456789012345678901234567890123456789012345678901234";
+    db.file("w.csv", format!("a,b,c,d,e\n99.94,-12345678.00005,0.000000000000000000005,{wide}.005,0.5\n,,,,\n"));
+    db.file(
+        "w.json",
+        format!("{{\"a\":99.94,\"b\":-12345678.00005,\"c\":\"5e-21\",\"d\":{wide}.005,\"e\":0.5}}\n{{}}\n"),
+    );
+    let expected = format!("99.9|-12345678.0001|0.00000000000000000001|{wide}.01|1\nNULL|NULL|NULL|NULL|NULL");
+    for (name, format) in [("w.csv", "CSV"), ("w.json", "JSON")] {
+        db.ok(&format!("CREATE OR REPLACE EXTERNAL TABLE w ({columns}) STORED AS {format} LOCATION '{{dir}}/{name}'"))
+            .await;
+        assert_eq!(db.ok("SELECT * FROM w").await, expected, "{name}");
+        db.ok(&format!("CREATE OR REPLACE TABLE t ({columns})")).await;
+        db.ok(&format!("COPY t FROM '{{dir}}/{name}'")).await;
+        assert_eq!(db.ok("SELECT * FROM t").await, expected, "{name}");
+    }
+    db.file("l.json", "{\"l\":[1.005,null,-1.005],\"s\":{\"x\":0.05,\"y\":1}}\n");
+    let columns = "l DECIMAL(10, 2)[], s STRUCT<x DECIMAL(10, 1), y BIGINT>";
+    db.ok(&format!("CREATE EXTERNAL TABLE l ({columns}) STORED AS JSON LOCATION '{{dir}}/l.json'")).await;
+    assert_eq!(db.ok("SELECT * FROM l").await, "[1.01, NULL, -1.01]|{x: 0.1, y: 1}");
+    db.ok("CREATE TABLE listed (l DECIMAL(10, 2)[])").await;
+    db.file("only.json", "{\"l\":[1.005,null,-1.005]}\n");
+    db.ok("COPY listed FROM '{dir}/only.json'").await;
+    assert_eq!(db.ok("SELECT * FROM listed").await, "[1.01, NULL, -1.01]");
+}
+
+/// What has no place in front of the point, or is no number, is an error with the file, the column and the value; who does
+/// not ask for the column is not told.
+#[tokio::test]
+async fn numbers_that_no_decimal_takes() {
+    let db = Db::new().await;
+    db.ok("CREATE TABLE t (n INT, d DECIMAL(4, 2))").await;
+    for (written, told) in [
+        ("100", "out of range"),
+        ("99.995", "out of range"),
+        ("-99.995", "out of range"),
+        ("1e400", "out of range"),
+        ("1e99999999999999999999", "out of range"),
+        ("x", "not a number"),
+        ("1.2.3", "not a number"),
+        (".", "not a number"),
+    ] {
+        db.file("v.csv", format!("n,d\n1,{written}\n"));
+        db.file("v.json", format!("{{\"n\":1,\"d\":\"{written}\"}}\n"));
+        for (name, format) in [("v.csv", "CSV"), ("v.json", "JSON")] {
+            let columns = "n INT, d DECIMAL(4, 2)";
+            let made = format!("EXTERNAL TABLE v ({columns}) STORED AS {format} LOCATION '{{dir}}/{name}'");
+            db.ok(&format!("CREATE OR REPLACE {made}")).await;
+            for sql in ["SELECT d FROM v".to_owned(), format!("COPY t FROM '{{dir}}/{name}'")] {
+                let error = db.err(&sql).await;
+                assert!(error.starts_with("Data:") && error.contains(&format!("{{dir}}/{name}")), "{sql}: {error}");
+                assert!(error.contains(told) && error.contains(&format!("'{written}'")), "{sql}: {error}");
+                assert!(error.contains("column \"d\""), "{sql}: {error}");
+            }
+            assert_eq!(db.ok("SELECT n, (SELECT count(*) FROM v) FROM v").await, "1|1", "{written} in {name}");
+        }
+    }
+    assert_eq!(db.ok("SELECT count(*) FROM t").await, "0");
+}
+
+/// Many threads, ranges of a file, and what is appended to it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_file_of_decimals_that_grows() {
+    let db = Db::with(&[
+        ("datafusion.execution.target_partitions", "5"),
+        ("datafusion.optimizer.repartition_file_min_size", "1000"),
+    ])
+    .await;
+    let rows = |from: usize, to: usize| -> String { (from..to).map(|n| format!("{n},{n}.005,x\n")).collect() };
+    let path = db.file("g.csv", format!("n,d,s\n{}", rows(0, 5000)));
+    db.ok("CREATE EXTERNAL TABLE g (n BIGINT, d DECIMAL(20, 2), s TEXT) STORED AS CSV LOCATION '{dir}/g.csv'").await;
+    let all = "SELECT count(*), sum(d), min(d), max(d) FROM g";
+    assert_eq!(db.ok(all).await, "5000|12497550.00|0.01|4999.01");
+    append(&path, rows(5000, 6000));
+    assert_eq!(db.ok(all).await, "6000|17997060.00|0.01|5999.01");
+    assert_eq!(db.ok("SELECT count(*) FROM g WHERE d - n = 0.01 AND s = 'x'").await, "6000");
+    assert_eq!(db.ok("SELECT d, n FROM g ORDER BY d DESC LIMIT 1").await, "5999.01|5999");
 }

@@ -38,3 +38,57 @@ async fn what_is_no_column_is_told() {
     let error = db.err("SELECT sum(o['p']) FROM '{dir}/later.json'").await;
     assert!(error.contains("later.json") && error.contains("column \"o\" is an object, but there is 5"), "{error}");
 }
+
+/// As `json.dump(rows, file, indent=2)` writes them: an array whose elements have lines of their own.
+#[tokio::test]
+async fn arrays_with_lines_in_their_elements() {
+    let db = Db::new().await;
+    let pretty = r#"[
+  {
+    "z": 1,
+    "a": {
+      "b": [
+        1,
+        2
+      ]
+    }
+  },
+  {
+    "z": 2.5,
+    "t": "], {"
+  }
+]
+"#;
+    db.file("pretty.json", pretty);
+    db.file("marked.json", format!("\u{feff}{pretty}"));
+    db.file("packed.json.gz", nectarine_tests::files::gz(pretty.as_bytes()));
+    for name in ["pretty.json", "marked.json", "packed.json.gz"] {
+        let rows = "1.0|{b: [1, 2]}|NULL\n2.5|NULL|], {";
+        assert_eq!(db.ok(&format!("SELECT * FROM '{{dir}}/{name}'")).await, rows, "{name}");
+        db.ok(&format!("CREATE OR REPLACE EXTERNAL TABLE told STORED AS JSON LOCATION '{{dir}}/{name}'")).await;
+        assert_eq!(db.ok("SELECT t, z FROM told ORDER BY z").await, "NULL|1.0\n], {|2.5", "{name}");
+        // Nobody needs to say that it is an array, even where the columns are given.
+        db.ok(&format!(
+            "CREATE OR REPLACE EXTERNAL TABLE given (t TEXT, z DOUBLE) STORED AS JSON LOCATION '{{dir}}/{name}'"
+        ))
+        .await;
+        assert_eq!(db.ok("SELECT t, z FROM given ORDER BY z").await, "NULL|1.0\n], {|2.5", "{name}");
+        db.ok("CREATE OR REPLACE TABLE copied AS SELECT * FROM '{dir}/pretty.json' WHERE false").await;
+        assert_eq!(db.ok(&format!("COPY copied FROM '{{dir}}/{name}'")).await, "COPY 2", "{name}");
+    }
+    // More elements than are looked at, and more lines than that.
+    let many: Vec<String> = (0..3000).map(|n| format!("{{\n\"n\": {n},\n\"s\": \"x\"\n}}")).collect();
+    db.file("many.json", format!("[{}]", many.join(", ")));
+    assert_eq!(db.ok("SELECT count(*), sum(n), min(s) FROM '{dir}/many.json'").await, "3000|4498500|x");
+    for (text, told) in [
+        ("[\n{\n\"a\": {}\n},\n{\n\"a\": 5\n}\n]", "element 2: \"a\" is a number, and was an object before"),
+        ("[\n{\n\"a\": 1\n},\n{\n\"a\": oops\n}\n]", "in element 2"),
+        ("[\n{\n\"a\": 1\n},\n{\n\"a\": 2\n}\n", "closing bracket"),
+        ("[\n1,\n2\n]", "a record is not an object"),
+    ] {
+        db.file("bad.json", text);
+        let error = db.err("SELECT * FROM '{dir}/bad.json'").await;
+        assert!(error.contains("{dir}/bad.json") && error.contains(told), "{text}: {error}");
+        assert!(!error.contains("newline_delimited"), "{text}: {error}");
+    }
+}

@@ -37,6 +37,22 @@ async fn rows_that_are_there_several_times() {
     }
 }
 
+/// One side of a union learns only when its subquery has become a join that it may hold NULL.
+#[tokio::test]
+async fn unions_with_subqueries() {
+    let db = tables().await;
+    for (sql, rows) in [
+        (
+            "SELECT i % 2, sum(b) FROM (SELECT i, 1 AS b FROM x UNION ALL SELECT i, (SELECT count(*) FROM n WHERE n.k = p.i) FROM x p) q \
+             GROUP BY 1 ORDER BY 1",
+            "0|1\n1|2\nNULL|1",
+        ),
+        ("SELECT 5 AS b UNION ALL SELECT (SELECT count(*) FROM n WHERE n.k = p.i) FROM x p ORDER BY 1", "0\n0\n1\n5"),
+    ] {
+        assert_eq!(db.ok(sql).await, rows, "{sql}");
+    }
+}
+
 /// Conditions that use no column hold for all rows or for none, also where there is a row of no rows.
 #[tokio::test(flavor = "multi_thread")]
 async fn conditions_without_columns() {

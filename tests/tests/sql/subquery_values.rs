@@ -2,8 +2,11 @@
 
 use nectarine_tests::db::Db;
 
-/// Rows of the outer table: key and value.
-const ASKED: [(Option<i64>, Option<i64>); 8] = [
+/// Key and value.
+type Row = (Option<i64>, Option<i64>);
+
+/// Rows of the outer table.
+const ASKED: [Row; 8] = [
     (Some(1), Some(1)),
     (Some(1), Some(3)),
     (Some(1), None),
@@ -15,12 +18,12 @@ const ASKED: [(Option<i64>, Option<i64>); 8] = [
 ];
 
 /// Those of the inner one: the first key has a NULL among its values, the second has not, the third has none.
-const HELD: [(Option<i64>, Option<i64>); 6] =
+const HELD: [Row; 6] =
     [(Some(1), Some(1)), (Some(1), Some(2)), (Some(1), None), (Some(2), Some(5)), (Some(2), Some(6)), (None, None)];
 
 async fn tables() -> Db {
     let db = Db::new().await;
-    let values = |rows: &[(Option<i64>, Option<i64>)]| {
+    let values = |rows: &[Row]| {
         let text = |value: &Option<i64>| value.map_or("NULL".to_owned(), |value| value.to_string());
         let rows = rows.iter().enumerate().map(|(id, (k, v))| format!("({id}, {}, {})", text(k), text(v)));
         rows.collect::<Vec<_>>().join(", ")
@@ -35,7 +38,7 @@ async fn tables() -> Db {
 /// What a subquery holds, and for which outer row.
 struct Asked {
     sql: &'static str,
-    holds: fn(k: Option<i64>, row: (Option<i64>, Option<i64>)) -> bool,
+    holds: fn(k: Option<i64>, row: Row) -> bool,
 }
 
 const SUBQUERIES: [Asked; 6] = [
@@ -86,7 +89,7 @@ async fn in_all_places() {
             for negated in [false, true] {
                 let question = format!("a {}IN ({})", if negated { "NOT " } else { "" }, asked.sql);
                 for (around, meant) in AROUND {
-                    let value = |id: usize, (k, a): (Option<i64>, Option<i64>)| {
+                    let value = |id: usize, (k, a): Row| {
                         let held = HELD.into_iter().filter(|row| (asked.holds)(k, *row)).map(|(_, y)| y);
                         let is = is_in(a, &held.collect::<Vec<_>>()).map(|is| is != negated);
                         meant(is, id == 0)

@@ -147,6 +147,41 @@ async fn queries_leave_a_record() {
     assert_eq!(db.ok("SELECT count(*) FROM system.queries WHERE state = 'running'").await, "1");
 }
 
+/// Not even where they are written otherwise than they should be.
+#[tokio::test]
+async fn secrets_are_not_recorded() {
+    let db = Db::new().await;
+    db.ok("CREATE TABLE q AS SELECT 1 AS a").await;
+    db.file("x.csv", "a\n1\n");
+    for sql in [
+        "CREATE EXTERNAL TABLE e1 STORED AS CSV LOCATION '{dir}/x.csv' OPTIONS (aws.secret_access_key hushhush)",
+        "CREATE EXTERNAL TABLE e2 STORED AS CSV LOCATION '{dir}/x.csv' OPTIONS (aws.secret_access_key \"hushhush\")",
+        "CREATE EXTERNAL TABLE e3 STORED AS CSV LOCATION '{dir}/x.csv' OPTIONS ('aws.secret_access_key' E'hush\\'hush')",
+        "CREATE EXTERNAL TABLE e4 STORED AS CSV LOCATION '{dir}/x.csv' OPTIONS ('aws.secret_access_key' 471147114711)",
+        "COPY q TO '{dir}/y.csv' OPTIONS (aws.secret_access_key hushhush, format.has_header true)",
+        "EXPLAIN COPY (SELECT a FROM q) TO '{dir}/z.csv' OPTIONS (aws.secret_access_key hushhush)",
+        "COPY q FROM '{dir}/x.csv' WITH (aws.secret_access_key 'hushhush')",
+        "COPY q FROM '{dir}/x.csv' (aws.secret_access_key hushhush)",
+        "COPY q TO '{dir}/y.csv' OPTIONS (aws.secret_access_key hushhush more)",
+        "COPY q TO '{dir}/y.csv' OPTIONS (aws.secret_access_key 'hushhushhushhushhushhushhushhushhushhushhushhush' 'x')",
+        "CREATE USER bob PASSWORD hush-hush",
+        "CREATE USER bob PASSWORD hush hush ADMIN",
+        "ALTER USER bob SET PASSWORD TO hushhush",
+        "CREATE USER bob IDENTIFIED BY hush",
+    ] {
+        // Some are no SQL.
+        let _ = db.run(sql).await;
+    }
+    let all = db.ok("SELECT sql, error FROM system.queries").await;
+    assert!(all.contains("secret_access_key") && all.contains("bob"), "{all}");
+    assert!(!all.contains("hush") && !all.contains("4711"), "{all}");
+    for table in ["e1", "e2", "e3", "e4"] {
+        if let Ok(shown) = db.run(&format!("SHOW CREATE TABLE {table}")).await {
+            assert!(shown.contains("***") && !shown.contains("hush") && !shown.contains("4711"), "{shown}");
+        }
+    }
+}
+
 #[tokio::test]
 async fn the_query_log_is_bounded() {
     let db = Db::with(&[("nectarine.query_log_keep", "20")]).await;

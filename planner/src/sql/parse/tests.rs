@@ -196,6 +196,12 @@ fn errors_say_where_and_what_was_meant() {
         ("SELECT 'abc", "syntax error: unterminated string literal", "'abc", None),
         ("SELECT 1 FROM ", "syntax error: expected identifier, found the end of the text", " ", None),
         ("EXPLAIN EXPLAIN SELECT 1", "EXPLAIN of EXPLAIN is not supported", "EXPLAIN SELECT", None),
+        (
+            "CREATE TABLE c (LIKE a INCLUDING ALL)",
+            "syntax error: expected ',' or ')' after column definition, found \"INCLUDING\"",
+            "INCLUDING",
+            Some(keyword::TABLE_LIKE),
+        ),
     ] {
         let error = fail(sql);
         assert_eq!(error.to_string(), message, "{sql}");

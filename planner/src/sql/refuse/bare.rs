@@ -2,10 +2,11 @@
 
 use std::ops::ControlFlow;
 
-use sqlparser::ast::{Query, Select, SelectItem, Set, Spanned, Statement, TableFactor};
+use sqlparser::ast::{ColumnDef, DataType, Query, Select, SelectItem, Set, Spanned, Statement, TableFactor};
 
 use super::{Found, refuse_if};
 use crate::sql::inner_values::has_inner_values;
+use crate::sql::keyword::TABLE_LIKE;
 use crate::sql::queries_in_values::holds_queries;
 use crate::sql::settings::names_schema;
 
@@ -19,6 +20,11 @@ pub(super) fn statement(statement: &Statement) -> Found {
         let hint = "USE names the one schema that names without a schema are looked for in";
         return refuse_if(true, format!("{variable} of several schemas"), variable.span(), hint);
     }
+    // statement.rs, `Like not supported`; where brackets are around it, it is a column of an unknown type.
+    if let Statement::CreateTable(create) = statement {
+        let is_like = create.like.is_some() || create.columns.iter().any(is_called_like);
+        refuse_if(is_like, "LIKE in CREATE TABLE", create.name.span(), TABLE_LIKE)?;
+    }
     let source = match statement {
         Statement::Insert(insert) => insert.source.as_deref(),
         Statement::CreateTable(create) if !create.columns.is_empty() => create.query.as_deref(),
@@ -31,6 +37,13 @@ pub(super) fn statement(statement: &Statement) -> Found {
         source.span(),
         "put them into a table first",
     )
+}
+
+fn is_called_like(column: &ColumnDef) -> bool {
+    let name = &column.name;
+    name.quote_style.is_none()
+        && name.value.eq_ignore_ascii_case("like")
+        && matches!(column.data_type, DataType::Custom(..))
 }
 
 /// query.rs, `query_to_plan`. A plain FETCH is a LIMIT by now, and one plain row with subqueries is a SELECT.

@@ -396,6 +396,9 @@ fn says_what_to_do_instead() {
         (Generic, "SELECT a FROM t LIMIT 3 FETCH FIRST 2 ROWS ONLY", "FETCH beside LIMIT", "FETCH"),
         (Generic, "SELECT * FROM t PIVOT (sum(b) FOR a IN (1, 2))", "PIVOT", "PIVOT"),
         (Generic, "SELECT * FROM t UNPIVOT (x FOR y IN (a, b))", "UNPIVOT", "UNPIVOT"),
+        (Generic, "CREATE TABLE x (LIKE t)", "LIKE in CREATE TABLE", "LIKE"),
+        (Generic, "CREATE TABLE IF NOT EXISTS x LIKE t", "LIKE in CREATE TABLE", "LIKE"),
+        (PostgreSQL, "CREATE TABLE x (LIKE t INCLUDING DEFAULTS)", "LIKE in CREATE TABLE", "LIKE"),
     ] {
         let Err(PlannerError::Refused { clause: told, position, .. }) = refuse_ignored(&read(dialect, sql), sql) else {
             panic!("{sql}: not refused");
