@@ -19,7 +19,8 @@ use nectarine_catalog::{Clock, ExtentTracker, ObjectStores, SystemClock};
 use nectarine_executor::{Cluster, CsvFilesFactory, LowerExtentScans, NameScannedFiles, Stoppable, UnbundleFiles};
 use nectarine_planner::reuse::ReusePrefixes;
 use nectarine_planner::{
-    BoundedPlans, CountedSets, DistinctOnKeys, ExactDecimals, HonestKeys, NullableValues, PlainAntiJoins, UnionNulls,
+    BoundedPlans, CountedSets, DistinctOnKeys, ExactDecimals, HonestKeys, NullableValues, PlainAntiJoins, TruthTests,
+    UnionNulls,
 };
 
 use crate::access::Who;
@@ -216,6 +217,7 @@ impl EngineBuilder {
             mend.put_into(&mut rules);
         }
         let Rules { mut analyzer, mut optimizer, mut physical } = rules;
+        analyzer.push(Arc::new(TruthTests));
         analyzer.push(Arc::new(CountedSets));
         analyzer.push(Arc::new(DistinctOnKeys));
         analyzer.push(Arc::new(NullableValues));

@@ -23,6 +23,7 @@
 //!   subquery_values  IN and EXISTS are values, wherever they stand
 //!   computed_keys  subqueries whose groups have something computed in common with the outer row
 //!   rows_of_nothing  conditions without columns stay above groups that are a row of no rows
+//!   truth_tests  IS TRUE among columns, as it is computed
 //!   union_nulls  a union may hold the NULLs that its inputs may hold
 //!   look       whether a plan has something that a rule wants to change
 //!   rewritten  expressions of a node, changed under their names
@@ -65,6 +66,7 @@ mod segment;
 pub mod sql;
 mod steady_rounding;
 mod subquery_values;
+mod truth_tests;
 mod union_nulls;
 mod whole_merges;
 mod windows_whole;
@@ -90,6 +92,7 @@ pub use provider::{StreamTable, Streams, reading_of};
 pub use rows_of_nothing::RowsOfNothing;
 pub use steady_rounding::SteadyRounding;
 pub use subquery_values::SubqueryValues;
+pub use truth_tests::TruthTests;
 pub use union_nulls::UnionNulls;
 pub use whole_merges::WholeMerges;
 pub use windows_whole::WholeWindows;

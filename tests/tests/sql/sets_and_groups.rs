@@ -37,6 +37,29 @@ async fn rows_that_are_there_several_times() {
     }
 }
 
+/// What is never NULL is not taken for what may be.
+#[tokio::test]
+async fn groups_over_truth() {
+    let db = tables().await;
+    for (sql, rows) in [
+        ("SELECT k, count(c) FROM (SELECT k, b IS TRUE AS c FROM n) s GROUP BY k ORDER BY k", "1|1\n3|1\nNULL|1"),
+        (
+            "SELECT sum(CASE WHEN c THEN 1 ELSE 0 END), count(d) FROM (SELECT b IS NOT TRUE AS c, b IS FALSE AS d FROM n) s",
+            "1|3",
+        ),
+        ("SELECT count(c), count(*) FROM (SELECT b IS NOT FALSE AS c, b IS UNKNOWN FROM n ORDER BY k) s", "3|3"),
+        ("SELECT b IS TRUE FROM n ORDER BY k", "true\nfalse\ntrue"),
+        (
+            "WITH t AS (SELECT b IS TRUE AS c FROM n UNION ALL SELECT false) SELECT c, count(*) FROM t GROUP BY c ORDER BY c",
+            "false|2\ntrue|2",
+        ),
+    ] {
+        assert_eq!(db.ok(sql).await, rows, "{sql}");
+    }
+    let names = db.batches("SELECT b IS TRUE FROM n").await;
+    assert_eq!(names[0].schema().field(0).name(), "n.b IS TRUE");
+}
+
 /// One side of a union learns only when its subquery has become a join that it may hold NULL.
 #[tokio::test]
 async fn unions_with_subqueries() {
