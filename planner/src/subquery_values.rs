@@ -37,6 +37,9 @@ use crate::look::any_expr;
 /// The rule after which `ANY` and `ALL` are `EXISTS`.
 const AFTER: &str = "rewrite_set_comparison";
 
+/// What the column of a subquery is called where it is compared with the outer row.
+const APART: &str = "__asked";
+
 /// See the module.
 #[derive(Debug, Default)]
 pub struct SubqueryValues;
@@ -94,7 +97,7 @@ fn rewrite_node(node: LogicalPlan, config: &dyn OptimizerConfig) -> Result<Trans
     }
 }
 
-/// `= ANY (SELECT ..)` is given another form, and would get another name with it.
+/// `= ANY (SELECT ..)` is given another form, and would get another name with it; what it compares may have one name on both sides.
 #[derive(Debug)]
 struct KeptNames;
 
@@ -115,18 +118,21 @@ impl OptimizerRule for KeptNames {
         if !any_expr(&plan, |part| matches!(part, Expr::SetComparison(_))) {
             return Ok(Transformed::no(plan));
         }
-        plan.transform_up_with_subqueries(|node| match node {
-            LogicalPlan::Projection(_) | LogicalPlan::Aggregate(_) => node.map_expressions(|expr| {
-                let compares = expr.exists(|part| Ok(matches!(part, Expr::SetComparison(_))))?;
-                Ok(match compares && !matches!(expr, Expr::Alias(_)) {
-                    true => {
-                        let name = expr.schema_name().to_string();
-                        Transformed::yes(expr.alias(name))
+        plan.transform_up_with_subqueries(|node| {
+            let has_names = matches!(node, LogicalPlan::Projection(_) | LogicalPlan::Aggregate(_));
+            node.map_expressions(|expr| {
+                let keeps_name = has_names && !matches!(expr, Expr::Alias(_));
+                let name = expr.schema_name().to_string();
+                let asked = expr.transform_up(|part| match part {
+                    Expr::SetComparison(mut asked) => {
+                        asked.subquery = apart(asked.subquery)?;
+                        Ok(Transformed::yes(Expr::SetComparison(asked)))
                     }
-                    false => Transformed::no(expr),
-                })
-            }),
-            other => Ok(Transformed::no(other)),
+                    other => Ok(Transformed::no(other)),
+                })?;
+                let keeps_name = keeps_name && asked.transformed;
+                Ok(asked.update_data(|expr| if keeps_name { expr.alias(name) } else { expr }))
+            })
         })
     }
 }
@@ -193,6 +199,8 @@ fn told_apart(condition: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
 
 /// Whether a `NOT IN` is true: in questions of which each is a join by itself.
 fn is_missing(question: InSubquery, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    // The outer row may have a column of the same name.
+    let question = InSubquery { subquery: apart(question.subquery)?, ..question };
     let nulls = Nulls::of(&question, schema)?;
     let InSubquery { expr, subquery, .. } = question;
     let is_it = nulls.found.clone().eq(of_outer_row(expr.as_ref().clone(), schema)?);
@@ -235,6 +243,17 @@ impl Nulls {
         let in_question = question.expr.nullable(schema).unwrap_or(true);
         Ok(Self { found: Expr::Column(found), in_rows, in_question })
     }
+}
+
+/// A subquery whose column nobody else's is taken for.
+fn apart(subquery: Subquery) -> Result<Subquery> {
+    let schema = subquery.subquery.schema();
+    if schema.fields().len() != 1 {
+        return Ok(subquery);
+    }
+    let column = Expr::Column(Column::from(schema.qualified_field(0))).alias(APART);
+    let rows = LogicalPlanBuilder::from(subquery.subquery.as_ref().clone()).project([column])?.build()?;
+    Ok(Subquery { subquery: Arc::new(rows), ..subquery })
 }
 
 /// Rows of a subquery.

@@ -235,7 +235,9 @@ def compare(seed, world, query, outcome):
     theirs, their_error = world.duck.ask(query.sql)
     ours, our_error = world.nectarine.ask(query.sql)
     where = f"seed {seed}\n{'; '.join(f'SET {name} = {value}' for name, value in world.settings.items())};\n{query.sql};"
-    if our_error and ("internal error" in our_error or "panicked" in our_error):
+    # DataFusion's date_trunc computes with what is behind a NULL; without optimization that may overflow.
+    is_known = our_error and "date_trunc.rs" in our_error and "overflow" in our_error
+    if our_error and not is_known and ("internal error" in our_error or "panicked" in our_error):
         outcome.n_internal += 1
         print(f"INTERNAL {where}\n{our_error}\n", flush=True)
     elif our_error and not their_error:
