@@ -9,7 +9,7 @@ use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use nectarine_executor::{ForgetKeys, ForgetPadded, ForgetUneven};
 use nectarine_planner::{
     ComparedIntervals, ComputedKeys, ExactMoments, HonestFilters, KeptCasts, KnownAggregates, LoneBounds,
-    RowsOfNothing, SteadyRounding, SubqueryValues, UnambiguousFilters, WholeMerges, WholeWindows,
+    RowsOfNothing, SteadyRounding, SubqueryValues, UnambiguousFilters, WholeFilters, WholeMerges, WholeWindows,
 };
 
 /// The rules by which a statement is planned.
@@ -40,6 +40,8 @@ pub enum Mend {
     KnownAggregates,
     /// Rows that are left out for the sake of one aggregate, and needed by another.
     LoneBounds,
+    /// Projections that are moved below a filter as if they read what it reads, and not what it shows.
+    WholeFilters,
     /// Sorted partitions that are cut by a limit and merged by a part of their order.
     WholeMerges,
     /// `IN (SELECT ..)` inside of larger conditions, where NULL is taken for false.
@@ -62,7 +64,7 @@ pub enum Mend {
 
 impl Mend {
     /// All, in the order in which they are put in.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::UnambiguousFilters,
         Self::WholeWindows,
         Self::ForgetPadded,
@@ -70,6 +72,7 @@ impl Mend {
         Self::ForgetUneven,
         Self::KnownAggregates,
         Self::LoneBounds,
+        Self::WholeFilters,
         Self::WholeMerges,
         Self::SubqueryValues,
         Self::RowsOfNothing,
@@ -97,6 +100,7 @@ impl Mend {
             Self::KnownAggregates => KnownAggregates::replace(physical),
             Self::LoneBounds => LoneBounds::guard(physical),
             Self::ForgetUneven => ForgetUneven::guard(physical),
+            Self::WholeFilters => WholeFilters::guard(physical),
             Self::WholeMerges => WholeMerges::guard(physical),
             Self::HonestFilters => HonestFilters::put_into(physical),
             // Rules decide by what a plan says of its rows.

@@ -55,4 +55,4 @@ pub use self::uncacheable::Uncacheable;
 
 /// Raised whenever the encoding of anything changes, or an older version may have kept a wrong answer: old entries never match
 /// new programs.
-pub const ENCODING: u32 = 7;
+pub const ENCODING: u32 = 8;

@@ -6,6 +6,7 @@
 //!   prune      which extents a filter can not touch
 //!   ambiguous  filters stay where names do not tell columns apart
 //!   windows_whole  what a window function reads is not cut for a LIMIT above it
+//!   whole_filters  filters show all their columns while projections are moved
 //!   whole_merges   partitions that a limit cuts are merged by their whole order
 //!   known_aggregates  counts and bounds that are known without reading
 //!   lone_bounds  an aggregate that leaves out rows is the only one
@@ -68,6 +69,7 @@ mod steady_rounding;
 mod subquery_values;
 mod truth_tests;
 mod union_nulls;
+mod whole_filters;
 mod whole_merges;
 mod windows_whole;
 
@@ -94,5 +96,6 @@ pub use steady_rounding::SteadyRounding;
 pub use subquery_values::SubqueryValues;
 pub use truth_tests::TruthTests;
 pub use union_nulls::UnionNulls;
+pub use whole_filters::WholeFilters;
 pub use whole_merges::WholeMerges;
 pub use windows_whole::WholeWindows;

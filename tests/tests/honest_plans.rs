@@ -350,6 +350,28 @@ async fn orders_above_limits() {
     }
 }
 
+/// A filter that shows a part of its columns, in another order, and something computed above it: by the places of what it shows,
+/// what it reads are other columns.
+#[tokio::test(flavor = "multi_thread")]
+async fn filters_that_show_a_part() {
+    let db = Db::new().await;
+    db.ok("CREATE TABLE t (k INT, id INT, x INT)").await;
+    db.ok("INSERT INTO t VALUES (1, 1, 1), (NULL, 2, 2), (5, 3, 3), (7, 4, 4)").await;
+    for mode in MODES {
+        db.ok(&format!("SET nectarine.reuse = '{mode}'")).await;
+        for (columns, expected) in [
+            // The same names at the same places: the wrong `k`, and nothing was said.
+            ("b.k, a.id + a.x", "1|4\n7|NULL"),
+            // Others: an error.
+            ("b.k, a.x, a.id IS NULL AND b.x > a.x", "1|2|false\n7|NULL|NULL"),
+        ] {
+            let sql =
+                format!("SELECT {columns} FROM t a RIGHT JOIN t b ON a.id = b.id + 1 WHERE a.k IS NULL ORDER BY 1");
+            assert_eq!(db.ok(&sql).await, expected, "{mode}: {sql}");
+        }
+    }
+}
+
 /// Whole days hold more time than the times that they are made of: DataFusion takes that for more rows than there are, and gives up.
 #[tokio::test(flavor = "multi_thread")]
 async fn filters_that_can_not_be_estimated() {
