@@ -253,10 +253,14 @@ impl Session {
             (self.clone(), text.to_string(), values.cloned(), Arc::clone(&interrupt));
         let (pipes, progress, record) = (pipes.clone(), progress.clone(), record.clone());
         let work: BoxFuture<'static, Result<Answer>> = Box::pin(async move {
-            let Some(Opened { statement, catalog, planning }) = session.open(&text, view, purges, stopped).await?
-            else {
+            let version = view.version;
+            let Some(opened) = session.open(&text, view, purges, stopped).await? else {
                 return Ok(command::done(&record, ""));
             };
+            let Opened { statement, catalog, planning, settings } = opened;
+            // Somebody may have changed the session since it was looked for: what it is planned with is what it is known by.
+            let planned_as = settings.and_then(|settings| session.named(&text, &settings, version));
+            let statement_key = statement_key.filter(|key| planned_as == Some(*key));
             let statement_run = command::StatementRun {
                 session: &session,
                 text: &text,
@@ -287,6 +291,7 @@ impl Session {
         let rights = Rights::new(self.inner.who.clone(), Arc::clone(&view.access));
         rights.check_user()?;
         let mut state = self.inner.state.read().clone();
+        let settings = self.inner.settings.of(state.config_options());
         state.config_mut().set_extension(interrupt);
         let Some(statement) = sql::parse(text, &ParseOptions::from(state.config_options().as_ref()))? else {
             return Ok(None);
@@ -307,6 +312,7 @@ impl Session {
         state.mark_start_execution();
         let catalog_name = state.config_options().catalog.default_catalog.clone();
         let tables = Arc::clone(&self.inner.tables.read());
+        let settings = tables.is_empty().then_some(settings);
         let new_name = command::created_name(&statement);
         let shared = Arc::clone(&self.inner.shared);
         let catalog = StatementCatalog::new(shared, rights, (view, purges), tables, catalog_name, new_name);
@@ -314,7 +320,7 @@ impl Session {
             catalog.ends(step);
         }
         let planning = catalog.plan_with(&mut state);
-        Ok(Some(Opened { statement, catalog, planning }))
+        Ok(Some(Opened { statement, catalog, planning, settings }))
     }
 }
 
@@ -323,6 +329,8 @@ pub(crate) struct Opened {
     pub(crate) statement: Statement,
     pub(crate) catalog: Arc<StatementCatalog>,
     pub(crate) planning: Arc<Planning>,
+    /// The digest of the settings that it is planned with, unless it may read tables that only its session has.
+    settings: Option<Fingerprint>,
 }
 
 /// Answers that need no planning.
@@ -333,7 +341,11 @@ impl Session {
             return None;
         }
         let settings = self.inner.settings.of(self.inner.state.read().config_options());
-        reuse::statement_key(text, &settings, catalog_version, &self.inner.who)
+        self.named(text, &settings, catalog_version)
+    }
+
+    fn named(&self, text: &str, settings: &Fingerprint, catalog_version: i64) -> Option<Fingerprint> {
+        reuse::statement_key(text, settings, catalog_version, &self.inner.who)
     }
 
     /// The answer that the same statement had, if nothing it read has changed. Whatever goes wrong here is no error: the
