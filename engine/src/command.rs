@@ -510,12 +510,17 @@ impl StatementRun<'_> {
         let keeping = planned.keeping.as_ref();
         // Who asked for a check wants to know that there was none.
         let checks = keeping.is_some_and(Keeping::tells);
-        let uses_cache =
-            keeping.is_some() || planned.findings.as_ref().is_some_and(|findings| !findings.hits.is_empty());
+        let sees_more = planned.findings.as_ref().is_some_and(|findings| findings.sees_more);
+        let uses_cache = sees_more
+            || keeping.is_some()
+            || planned.findings.as_ref().is_some_and(|findings| !findings.hits.is_empty());
         // Rows go into a table in one piece at the end: until then an INSERT can begin again.
         let may_begin_again = is_query || matches!(plan, LogicalPlan::Dml(_));
-        let plain = (may_begin_again && uses_cache && !checks)
-            .then(|| Plain { logical: plan.clone(), context: Arc::clone(&context) });
+        let plain = (may_begin_again && uses_cache && !checks).then(|| Plain {
+            logical: plan.clone(),
+            context: Arc::clone(&context),
+            sees_less: sees_more,
+        });
         let place = match is_query {
             true => Placement::of(&plan, &planned, self.state, self.catalog).await?,
             false => Placement::here(),

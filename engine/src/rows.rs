@@ -3,7 +3,8 @@
 //! Keeps true   before the end is told, the external extents that were read are looked at once more: a file that changed
 //!              meanwhile makes the answer an error, not a mixture of old and new. Only then is anything published.
 //!              A statement that runs out of memory before its first row, and whose plan was changed for the sake of the cache,
-//!              runs once more as if there were none: what is read and kept takes memory too.
+//!              runs once more as if there were none: what is read and kept takes memory too. So does one that meets what has no
+//!              value (a division by zero), where the cache made it compute more than it needs.
 //! Waits not    for publishing: that goes on when the answer has ended. The next statement waits for it, unless the results go
 //!              to another machine.
 
@@ -11,6 +12,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use arrow::datatypes::SchemaRef;
+use arrow::error::ArrowError;
 use arrow::record_batch::RecordBatch;
 use datafusion::common::DataFusionError;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
@@ -59,6 +61,35 @@ pub(crate) struct Ending {
 pub(crate) struct Plain {
     pub(crate) logical: LogicalPlan,
     pub(crate) context: Arc<TaskContext>,
+    /// Whether it computes less that way, and may not meet what has no value.
+    pub(crate) sees_less: bool,
+}
+
+impl Plain {
+    /// Whether it may do without the cache what it could not do with it.
+    fn is_better(&self, error: &DataFusionError) -> bool {
+        match error.find_root() {
+            DataFusionError::ResourcesExhausted(_) => true,
+            error => self.sees_less && is_of_values(error),
+        }
+    }
+}
+
+/// Whether a value could not be computed.
+fn is_of_values(error: &DataFusionError) -> bool {
+    match error {
+        DataFusionError::Execution(_) => true,
+        DataFusionError::ArrowError(error, _) => matches!(
+            **error,
+            ArrowError::DivideByZero
+                | ArrowError::ArithmeticOverflow(_)
+                | ArrowError::ComputeError(_)
+                | ArrowError::CastError(_)
+                | ArrowError::ParseError(_)
+                | ArrowError::InvalidArgumentError(_)
+        ),
+        _ => false,
+    }
 }
 
 /// A statement whose answer depends on its text and its tables alone.
@@ -126,13 +157,13 @@ pub(crate) async fn look_again(catalog: &StatementCatalog) -> Result<(), DataFus
 }
 
 impl Running {
-    /// The next batch; where memory ran out before the first, that of the same statement without the cache.
+    /// The next batch; where the cache made the statement fail before the first, that of the same statement without it.
     async fn next_or_plain(&mut self) -> Option<Result<RecordBatch, DataFusionError>> {
         let batch = self.next().await;
         let is_first = self.rows == 0;
         match batch {
-            Some(Err(error)) if is_first && matches!(error.find_root(), DataFusionError::ResourcesExhausted(_)) => {
-                match self.start_plain().await {
+            Some(Err(error)) if is_first && self.ending.plain.as_ref().is_some_and(|plain| plain.is_better(&error)) => {
+                match self.start_plain(&error).await {
                     Ok(true) => self.next().await,
                     Ok(false) => Some(Err(error)),
                     Err(error) => Some(Err(error)),
@@ -143,16 +174,17 @@ impl Running {
     }
 
     /// Starts the statement without the cache; `false` if that would be nothing new.
-    async fn start_plain(&mut self) -> Result<bool, DataFusionError> {
-        let (Some(Plain { logical, context }), Some(planning)) = (self.ending.plain.take(), &self.ending.planning)
-        else {
-            return Ok(false);
-        };
-        tracing::info!("not enough memory; running again without the cache");
+    async fn start_plain(&mut self, error: &DataFusionError) -> Result<bool, DataFusionError> {
+        let Some(Plain { logical, context, .. }) = self.ending.plain.take() else { return Ok(false) };
+        let Some(planning) = self.ending.planning.clone() else { return Ok(false) };
+        tracing::info!(%error, "running again without the cache");
         // Memory first: what the plan holds goes with it.
         self.stream = None;
-        if let Some(keeping) = self.ending.keeping.take() {
-            keeping.discard();
+        match error.find_root() {
+            DataFusionError::ResourcesExhausted(_) => {
+                self.ending.keeping.take().into_iter().for_each(|keeping| keeping.discard());
+            }
+            _ => self.leave_behind(),
         }
         self.ending.remember = None;
         self.ending.extents = None;
@@ -177,6 +209,10 @@ impl Running {
             && batch.is_some()
         {
             leader.paused();
+        }
+        // Nothing will come of it that those who wait for it could read: they compute for themselves, and now.
+        if self.ending.keeping.as_ref().is_some_and(Keeping::has_given_up) {
+            self.ending.leader.take().into_iter().for_each(Leader::finish);
         }
         batch
     }
@@ -217,6 +253,24 @@ impl Running {
             }
         }
         Ok(())
+    }
+
+    /// What is whole is published, in the background; the stream has to be gone, because only then is known what is.
+    fn leave_behind(&mut self) {
+        let Some(keeping) = self.ending.keeping.take() else { return };
+        let (catalog, busy) = (Arc::clone(&self.ending.catalog), self.busy);
+        let (is_remote, background) = (keeping.takes_its_time(), self.ending.reuse.background.clone());
+        let work = async move {
+            match look_again(&catalog).await {
+                Ok(()) => drop(keeping.publish(busy).await),
+                Err(_) => keeping.discard(),
+            }
+        };
+        match is_remote {
+            true => background.spawn(work),
+            // Dropped if there is no room.
+            false => drop(background.publish(work)),
+        }
     }
 
     fn fail(&mut self, error: DataFusionError) -> DataFusionError {
@@ -312,21 +366,7 @@ impl Afterwards {
 /// What a failed or cancelled statement had finished stays usable.
 impl Drop for Running {
     fn drop(&mut self) {
-        // The stream goes first: only then is known what is whole.
         self.stream = None;
-        let Some(keeping) = self.ending.keeping.take() else { return };
-        let (catalog, busy) = (Arc::clone(&self.ending.catalog), self.busy);
-        let (is_remote, background) = (keeping.takes_its_time(), self.ending.reuse.background.clone());
-        let work = async move {
-            match look_again(&catalog).await {
-                Ok(()) => drop(keeping.publish(busy).await),
-                Err(_) => keeping.discard(),
-            }
-        };
-        match is_remote {
-            true => background.spawn(work),
-            // Dropped if there is no room.
-            false => drop(background.publish(work)),
-        }
+        self.leave_behind();
     }
 }

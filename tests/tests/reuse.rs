@@ -433,3 +433,89 @@ async fn groups_below_a_window_are_not_cut() {
         }
     }
 }
+
+/// What the statement by itself would not have computed, because a limit needs few rows, or nobody the column, fails nothing.
+#[tokio::test(flavor = "multi_thread")]
+async fn values_that_nobody_needs_fail_no_query() {
+    let db = Db::new().await;
+    db.ok("SET datafusion.execution.target_partitions = 1").await;
+    let part = |id: &str, b: &str| format!("SELECT {id} AS id, {b} AS b FROM generate_series(1, 60000)");
+    db.ok(&format!("COPY ({}) TO '{{dir}}/t/1.parquet'", part("value", "6 + value % 500"))).await;
+    db.ok(&format!("COPY ({}) TO '{{dir}}/t/2.parquet'", part("100000 + value", "value % 500"))).await;
+    db.ok("CREATE EXTERNAL TABLE t STORED AS PARQUET LOCATION '{dir}/t/'").await;
+    let few = |n: usize| format!("SELECT id, 1000 / (b - 5) AS q FROM t WHERE b > 3 ORDER BY id LIMIT {n}");
+    for n in 1..4 {
+        assert_eq!(db.ok(&few(n)).await.lines().count(), n, "{n}");
+    }
+    // Somebody keeps all rows.
+    db.ok("SET nectarine.cache.threshold = 1").await;
+    assert!(db.ok("SELECT count(DISTINCT id), sum(b) FROM t WHERE b > 3").await.starts_with("119520|"));
+    db.ok("SET nectarine.cache.threshold = 2").await;
+    for n in 4..7 {
+        assert_eq!(db.ok(&few(n)).await.lines().count(), n, "{n}");
+    }
+
+    db.ok("CREATE MATERIALIZED VIEW m AS SELECT id, b, 1000 / (b - 5) AS q FROM t WITH NO DATA").await;
+    for _ in 0..2 {
+        assert_eq!(db.ok("SELECT count(id), min(id) FROM m").await, "120000|1");
+    }
+    // What is needed fails as ever.
+    let error = db.err("SELECT sum(q) FROM m").await;
+    assert!(error.contains("ivide by zero") || error.contains("ivision by zero"), "{error}");
+}
+
+/// A limit with an order lets scans leave out most rows: nobody keeps all of them for its sake, however often it is asked for.
+#[tokio::test(flavor = "multi_thread")]
+async fn all_rows_are_not_kept_below_a_limit() {
+    let db = table().await;
+    for n in 1..6 {
+        let sql = format!("SELECT n FROM t WHERE n % 7 > 3 ORDER BY n LIMIT {n}");
+        let told = db.ok(&format!("EXPLAIN REUSE {sql}")).await;
+        let filter = told.lines().find(|line| line.contains("FilterExec")).expect("a filter");
+        assert!(filter.contains("|false|"), "{n}: {told}");
+        assert_eq!(ask(&db, &sql).await.1.kept, 1, "only the answer");
+    }
+}
+
+/// What turned out to be too much is not tried again by each statement that could use it.
+#[tokio::test(flavor = "multi_thread")]
+async fn rows_that_are_too_many_are_not_kept_again_and_again() {
+    let db = table().await;
+    db.ok("SET nectarine.cache.entry_limit = '1KB'").await;
+    let sql = |name: &str| format!("SELECT {name}(n), {name}(n % 3) FROM t WHERE n % 7 > 3");
+    let is_kept = async |name: &str| {
+        let told = db.ok(&format!("EXPLAIN REUSE {}", sql(name))).await;
+        let filter = told.lines().find(|line| line.contains("FilterExec")).expect("a filter");
+        filter.contains("|true|")
+    };
+    db.ok(&sql("sum")).await;
+    db.ok(&sql("avg")).await;
+    // Asked for often enough, and given up.
+    assert!(!is_kept("max").await);
+    // Who may keep more tries.
+    db.ok("SET nectarine.cache.entry_limit = '100MB'").await;
+    assert!(is_kept("max").await);
+    db.ok(&sql("max")).await;
+    assert_ne!(ask(&db, &sql("min")).await.1.reused, Reused::None);
+}
+
+/// Settings that change while a statement is on its way to be planned are not those that it is remembered by.
+#[tokio::test(flavor = "multi_thread")]
+async fn settings_that_change_meanwhile() {
+    let db = table().await;
+    let name = "datafusion.sql_parser.parse_float_as_decimal";
+    for n in 0..12 {
+        let sql = format!("SELECT arrow_typeof(n * 0.5), {n} FROM t LIMIT 1");
+        // While its answer is published, others wait.
+        let answer = db.session().execute(&format!("SELECT n + {n} FROM t")).await.expect("rows");
+        answer.collect().await.expect("rows");
+        let (session, text) = (db.session().clone(), sql.clone());
+        let asked = tokio::spawn(async move { session.execute(&text).await?.collect().await });
+        tokio::time::sleep(std::time::Duration::from_micros(200 * n)).await;
+        db.session().execute(&format!("SET {name} = true")).await.expect("it is set");
+        asked.await.expect("it does not die").expect("rows");
+        db.cache().settled().await;
+        db.ok(&format!("SET {name} = false")).await;
+        assert_eq!(db.ok(&sql).await, format!("Float64|{n}"));
+    }
+}

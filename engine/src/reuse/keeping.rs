@@ -13,7 +13,7 @@ use nectarine_catalog::{
     CacheEntry, EntryKind, EntryPart, Fingerprint, NewEntry, PinMoves, ProgramRecord, ProgramRun, Publication,
     fail_point,
 };
-use nectarine_executor::{Finished, Lowering, Recording, RecordingLimits, Reserved};
+use nectarine_executor::{Finished, Lowering, NotRecorded, Recording, RecordingLimits, Reserved};
 use nectarine_planner::canonical::{Prefix, PrefixKind};
 use nectarine_planner::node::{PrefixKey, Worth};
 use nectarine_planner::reuse::{Findings, Found, MadeOf, ReuseMode, is_worth_it, may_cover};
@@ -133,7 +133,7 @@ impl Keeping {
     }
 
     /// Whether the rows of the whole will not be kept.
-    pub(super) fn has_given_up(&self) -> bool {
+    pub(crate) fn has_given_up(&self) -> bool {
         self.root.as_ref().is_some_and(|root| root.recording.has_given_up())
     }
 
@@ -160,13 +160,13 @@ impl Keeping {
         }
     }
 
-    /// Publishes if the extents that were read are still what they were; returns how many entries.
-    pub(super) async fn publish_verified(self, catalog: &StatementCatalog, elapsed: Duration) -> usize {
+    /// Publishes if the extents that were read are still what they were; returns which entries.
+    pub(super) async fn publish_verified(self, catalog: &StatementCatalog, elapsed: Duration) -> Vec<Fingerprint> {
         match look_again(catalog).await {
             Ok(()) => self.add(elapsed).await,
             Err(_) => {
                 self.discard();
-                0
+                vec![]
             }
         }
     }
@@ -177,10 +177,10 @@ impl Keeping {
         if self.mode == ReuseMode::Check {
             return self.check().await.map(|()| 0);
         }
-        Ok(self.add(elapsed).await)
+        Ok(self.add(elapsed).await.len())
     }
 
-    async fn add(self, elapsed: Duration) -> usize {
+    async fn add(self, elapsed: Duration) -> Vec<Fingerprint> {
         let mut entries = vec![];
         let mut rooms = vec![];
         let mut loaded = vec![];
@@ -193,6 +193,10 @@ impl Keeping {
                 Err(reason) => {
                     tracing::debug!(entry = %kept.prefix.key, %reason, "not kept");
                     self.reuse.trouble.learn(&reason);
+                    // The next one does not try in vain.
+                    if let NotRecorded::TooLarge { bytes_max } = reason {
+                        self.reuse.dear.learn(kept.prefix.program, bytes_max);
+                    }
                     continue;
                 }
             };
@@ -223,7 +227,7 @@ impl Keeping {
         let run = self.ran.as_ref().map(|ran| ran.runs(&self.reuse.programs, u64::from(self.has_ended)));
         if entries.is_empty() {
             run.into_iter().for_each(|run| self.ran_once(run));
-            return 0;
+            return vec![];
         }
         let is_replaced = |key: &Fingerprint| self.mode == ReuseMode::Refresh || self.replaced.contains(key);
         let replaced: Vec<_> = entries.iter().map(|new| new.entry.key).filter(is_replaced).collect();
@@ -246,25 +250,27 @@ impl Keeping {
                     (None, _) => {}
                 }
                 self.reuse.trouble.is_over();
-                for (((key, parts), room), added) in parts.into_iter().zip(rooms).zip(&added) {
+                let mut ours = vec![];
+                for (((key, parts), room), added) in parts.into_iter().zip(rooms).zip(added) {
                     match added {
                         true => {
                             self.reuse.store.settle(&parts);
                             room.became_entry();
                             self.remember(&key, &loaded);
+                            ours.push(key);
                         }
                         // Somebody else was faster, or what it was made of was purged.
                         false => self.delete(parts, room).await,
                     }
                 }
-                added.into_iter().filter(|added| *added).count()
+                ours
             }
             Err(error) => {
                 tracing::warn!(%error, "cannot publish cache entries");
                 for ((_, parts), room) in parts.into_iter().zip(rooms) {
                     self.delete(parts, room).await;
                 }
-                0
+                vec![]
             }
         }
     }

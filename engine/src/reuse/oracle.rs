@@ -77,6 +77,10 @@ impl CacheOracle for Oracle {
         self.tried.contains(program) || self.dear.has(program, self.entry_bytes_max)
     }
 
+    fn is_too_large(&self, program: &Fingerprint) -> bool {
+        self.dear.is_larger(program, self.entry_bytes_max)
+    }
+
     fn segments(&self, program: &Fingerprint, states: bool) -> Vec<Segment> {
         let kind = if states { EntryKind::States } else { EntryKind::Rows };
         self.some(program, kind, SEGMENTS_MAX)

@@ -7,7 +7,7 @@
 //!                 somebody does --> wait, plan again
 //! ```
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -97,6 +97,8 @@ pub(crate) struct StatementReuse<'a> {
     travels_from: Option<u64>,
     /// What ran first.
     tried: HashSet<Fingerprint>,
+    /// Entries that came of it, with their programs.
+    made: HashMap<Fingerprint, Fingerprint>,
 }
 
 impl<'a> StatementReuse<'a> {
@@ -115,6 +117,7 @@ impl<'a> StatementReuse<'a> {
             must_keep: false,
             travels_from: None,
             tried: HashSet::new(),
+            made: HashMap::new(),
         })
     }
 
@@ -356,7 +359,9 @@ impl<'a> StatementReuse<'a> {
                 }
             };
             self.tried.insert(program);
-            let ended = match self.reuse.cache.lookup(&key) {
+            // What could not be read, or is to be made anew, is not there.
+            let is_read = self.mode.reads() && !self.banned.contains(&key);
+            let ended = match self.reuse.cache.lookup(&key).filter(|_| is_read) {
                 Some(_) => Ok(First::Kept),
                 None => Box::pin(self.run_one_first(state, repeated, ran)).await,
             };
@@ -382,6 +387,7 @@ impl<'a> StatementReuse<'a> {
         let reused = findings.hits.iter().map(|hit| hit.found.cost_us).sum();
         let mut keeping = Keeping::new(self.reuse.clone(), self.mode, &lowering, &findings, self.catalog);
         keeping.describe(&self.text, ran.cloned());
+        keeping.replaces(&self.banned);
         // The statement waits for this one.
         let limits = RecordingLimits { finish_wait: RUN_FIRST_WAIT, ..self.limits()? };
         keeping.keep_rows(prefix, *worth, Duration::from_micros(reused), limits, &findings.made_of);
@@ -397,8 +403,14 @@ impl<'a> StatementReuse<'a> {
             }
         }
         drop(rows);
-        keeping.publish_verified(self.catalog, started.elapsed().saturating_sub(waited)).await;
-        if self.reuse.cache.lookup(&prefix.key).is_some() {
+        let published = keeping.publish_verified(self.catalog, started.elapsed().saturating_sub(waited)).await;
+        if published.contains(&prefix.key) {
+            // Whatever was wrong with the one that it takes the place of. What somebody else made may be that one.
+            self.banned.remove(&prefix.key);
+            self.made.insert(prefix.key, prefix.program);
+            return Ok(First::Kept);
+        }
+        if self.mode.reads() && self.reuse.cache.lookup(&prefix.key).is_some() {
             return Ok(First::Kept);
         }
         Ok(match recording.and_then(|recording| recording.why_not()) {
@@ -505,7 +517,8 @@ impl<'a> StatementReuse<'a> {
             AdmissionPolicy { threshold: ours.cache_threshold as u64, eager: !self.reuse.caretaker.ledger.is_tight() },
             self.banned.clone(),
             counts,
-        );
+        )
+        .with_made(self.made.keys().copied().collect());
         let memory = parse_size("nectarine.memory_limit", &ours.memory_limit, machine::memory_bytes())?;
         let n_partitions = self.state.config_options().execution.target_partitions.max(1) as u64;
         let branches_max = usize::try_from(memory / BRANCH_BYTES / n_partitions).unwrap_or(usize::MAX);
@@ -531,6 +544,10 @@ impl<'a> StatementReuse<'a> {
             tracing::debug!(entry = %unusable.key, "a cache entry was evicted before it was read");
             self.banned.insert(unusable.key);
             self.reuse.store.forget(&unusable.key);
+            // Made by this statement, and gone again: there is no other reason not to make it once more.
+            if let Some(program) = self.made.remove(&unusable.key) {
+                self.tried.remove(&program);
+            }
             return;
         }
         tracing::warn!(entry = %unusable.key, reason = unusable.reason, "a cache entry can not be used");

@@ -7,6 +7,7 @@
 //! ```text
 //!   family     which rows       scan: of which reading      filter: of which family, by what      groups: of which family, by what
 //!   column     what it is       scan: its field             groups: key number 0, or sum(what)    projection: an expression over whats
+//!                               window: its function over whats; the rows are those below it
 //! ```
 //!
 //! Keeps true   two prefixes of one family on the same extents have the same rows in some order, and two of their columns with
@@ -17,19 +18,23 @@ use std::sync::Arc;
 
 use datafusion::common::JoinType;
 use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 use datafusion::physical_expr::expressions::Column;
+use datafusion::physical_expr::window::WindowExpr;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
 use datafusion::physical_plan::filter::FilterExec;
 use datafusion::physical_plan::joins::HashJoinExec;
 use datafusion::physical_plan::projection::ProjectionExec;
+use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec};
 use nectarine_catalog::{FileFormatKind, Fingerprint};
 
 use crate::node::ExtentScanExec;
 
+use super::aggregate::exactness_of;
 use super::encoder::{Encoder, Tag};
 use super::expr::{ExprContext, Naming};
-use super::{PrefixNode, Salt, Uncacheable, scan, types};
+use super::{BuiltIns, Exactness, PrefixNode, Salt, Uncacheable, scan, types};
 
 /// Where rows and columns come from.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -71,6 +76,8 @@ pub(super) fn of(
         grouped(aggregate, children, context, salt)
     } else if let Some(join) = plan.downcast_ref::<HashJoinExec>() {
         joined(join, children, context, salt)
+    } else if let Some(functions) = window_functions(plan) {
+        windowed(functions, children, context)
     } else {
         None
     };
@@ -150,17 +157,7 @@ fn grouped(
     context: &ExprContext<'_>,
     salt: &Salt,
 ) -> Option<Lineage> {
-    let (first_half, below) = match aggregate.mode() {
-        AggregateMode::Single | AggregateMode::SinglePartitioned => (aggregate, children.first()),
-        AggregateMode::Final | AggregateMode::FinalPartitioned => {
-            let half = aggregate.input().downcast_ref::<AggregateExec>()?;
-            if *half.mode() != AggregateMode::Partial || half.aggr_expr().len() != aggregate.aggr_expr().len() {
-                return None;
-            }
-            (half, children.first()?.children.first())
-        }
-        AggregateMode::Partial | AggregateMode::PartialReduce => return None,
-    };
+    let (first_half, below) = first_half(aggregate, children)?;
     let below = lineage_of(below)?;
     context.naming.replace(Naming::Lineage(Arc::clone(&below.columns)));
     let keys = context.group_by(first_half.group_expr()).ok()?;
@@ -174,6 +171,62 @@ fn grouped(
         columns.push(column("aggregate", &value.into_bytes()));
     }
     Some(Lineage { family: family("groups", salt, &[below], &keys), columns: columns.into() })
+}
+
+/// The half of an aggregate that reads what is grouped, and what that is.
+fn first_half<'a>(
+    aggregate: &'a AggregateExec,
+    children: &'a [PrefixNode],
+) -> Option<(&'a AggregateExec, Option<&'a PrefixNode>)> {
+    match aggregate.mode() {
+        AggregateMode::Single | AggregateMode::SinglePartitioned => Some((aggregate, children.first())),
+        AggregateMode::Final | AggregateMode::FinalPartitioned => {
+            let half = aggregate.input().downcast_ref::<AggregateExec>()?;
+            let is_first =
+                *half.mode() == AggregateMode::Partial && half.aggr_expr().len() == aggregate.aggr_expr().len();
+            is_first.then_some((half, children.first()?.children.first()))
+        }
+        AggregateMode::Partial | AggregateMode::PartialReduce => None,
+    }
+}
+
+fn window_functions(plan: &Arc<dyn ExecutionPlan>) -> Option<&[Arc<dyn WindowExpr>]> {
+    match plan.downcast_ref::<WindowAggExec>() {
+        Some(window) => Some(window.window_expr()),
+        None => plan.downcast_ref::<BoundedWindowAggExec>().map(BoundedWindowAggExec::window_expr),
+    }
+}
+
+/// The rows below, each with something more.
+fn windowed(functions: &[Arc<dyn WindowExpr>], children: &[PrefixNode], context: &ExprContext<'_>) -> Option<Lineage> {
+    let below = lineage_of(children.first())?;
+    context.naming.replace(Naming::Lineage(Arc::clone(&below.columns)));
+    let mut columns = below.columns.to_vec();
+    for function in functions {
+        columns.push(column("window", &context.window(function).ok()?));
+    }
+    Some(Lineage { family: below.family, columns: columns.into() })
+}
+
+/// What the top of a prefix decides by luck, or adds up from floats: some of its columns.
+pub(crate) fn lucky(node: &PrefixNode, built_ins: &BuiltIns) -> Vec<Fingerprint> {
+    let Some(prefix) = node.prefix.as_ref().ok().filter(|prefix| prefix.exactness != Exactness::Exact) else {
+        return vec![];
+    };
+    let last = |n: usize| prefix.lineage.columns.iter().copied().skip(prefix.lineage.columns.len().saturating_sub(n));
+    if let Some(functions) = window_functions(&node.plan) {
+        return last(functions.len()).collect();
+    }
+    let aggregate = node.plan.downcast_ref::<AggregateExec>();
+    let Some((half, _)) = aggregate.and_then(|aggregate| first_half(aggregate, &node.children)) else { return vec![] };
+    let schema = half.input_schema();
+    let is_lucky = |function: &AggregateFunctionExpr| {
+        let types: Result<Vec<_>, _> =
+            function.expressions().iter().map(|argument| argument.data_type(&schema)).collect();
+        types.map_or(true, |types| exactness_of(function, &types, built_ins) != Exactness::Exact)
+    };
+    let values = last(half.aggr_expr().len()).zip(half.aggr_expr());
+    values.filter(|(_, function)| is_lucky(function)).map(|(value, _)| value).collect()
 }
 
 /// Joins that show the columns of both sides.

@@ -158,6 +158,10 @@ pub struct Findings {
     pub scanned: HashSet<Fingerprint>,
     /// One line for each node that was looked at.
     pub report: Vec<PrefixReport>,
+    /// Whether values may be computed, for the sake of the cache, that the statement by itself would not look at: all rows of a view or
+    /// a derived table, groups that a limit would have cut short, rows that a limit or a join would have left unread. One of them may
+    /// be no value at all, such as a division by zero.
+    pub sees_more: bool,
 }
 
 impl Findings {
@@ -179,6 +183,8 @@ pub struct ReuseContext {
     pub policy: AdmissionPolicy,
     /// Entries that turned out damaged or missing while this statement wanted them.
     pub banned: HashSet<Fingerprint>,
+    /// Entries that this statement made, of what it needs several times. They are as good as computed.
+    pub made: HashSet<Fingerprint>,
     /// Whether look-ups count; they do not for EXPLAIN.
     pub counts: bool,
     /// Whether somebody wants to know all about each prefix.
@@ -213,6 +219,7 @@ impl ReuseContext {
             built_ins,
             policy,
             banned,
+            made: HashSet::new(),
             counts,
             explains: false,
             verifies: false,
@@ -234,6 +241,12 @@ impl ReuseContext {
     #[must_use]
     pub fn verifying(self) -> Self {
         Self { counts: false, verifies: true, ..self }
+    }
+
+    /// The same for a statement that made these entries itself.
+    #[must_use]
+    pub fn with_made(self, made: HashSet<Fingerprint>) -> Self {
+        Self { made, ..self }
     }
 
     /// The same with less room for merging.
@@ -269,6 +282,11 @@ impl ReuseContext {
     pub fn with_salt(mut self, salt: Salt) -> Self {
         self.salt = Some(salt);
         self
+    }
+
+    /// Whether an entry may be read.
+    pub(super) fn reads(&self, key: &Fingerprint) -> bool {
+        self.mode.reads() || self.made.contains(key)
     }
 
     pub(super) fn salt(&self, config: &ConfigOptions) -> Salt {

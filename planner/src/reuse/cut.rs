@@ -43,6 +43,8 @@ const ROWS_PER_US: u64 = 1;
 /// How groups are cut short.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Cut {
+    /// Whether any groups are as good as others: when there are enough of them, nobody asks for more rows.
+    is_any: bool,
     /// How many of them are enough, where it does not matter which, and rows come as they are read.
     enough: Option<u64>,
     /// Otherwise, how many rows are read, where little else is done with them and it is known.
@@ -50,9 +52,14 @@ pub(super) struct Cut {
 }
 
 impl Cut {
-    /// Whether rows below it are left unread.
+    /// Whether rows right below it are left unread.
     pub(super) fn ends_early(self) -> bool {
         self.enough.is_some()
+    }
+
+    /// Whether it may end before all of its input is computed, whatever that is made of.
+    pub(super) fn may_end_early(self) -> bool {
+        self.is_any
     }
 
     /// What computing takes with the cut, in microseconds, where an entry of all groups is known.
@@ -86,7 +93,11 @@ impl Cut {
 
 /// The groups of a plan that are cut short, by their addresses: both halves, where there are two.
 #[derive(Debug, Default)]
-pub(super) struct Cuts(HashMap<usize, Cut>);
+pub(super) struct Cuts {
+    cuts: HashMap<usize, Cut>,
+    /// Whether some of DataFusion's were taken away.
+    is_lifted: bool,
+}
 
 impl Cuts {
     /// Asks DataFusion's rules.
@@ -108,22 +119,29 @@ impl Cuts {
     /// How the groups of this node are cut short, if they are; of a choice of columns, those below it.
     pub(super) fn of(&self, plan: &Arc<dyn ExecutionPlan>) -> Option<Cut> {
         match plan.downcast_ref::<ProjectionExec>() {
-            Some(projection) if !self.0.is_empty() => self.of(projection.input()),
-            _ => self.0.get(&address(plan)).copied(),
+            Some(projection) if !self.cuts.is_empty() => self.of(projection.input()),
+            _ => self.cuts.get(&address(plan)).copied(),
         }
     }
 
     /// All groups of this node are wanted.
     pub(super) fn lift(&mut self, plan: &Arc<dyn ExecutionPlan>) {
         if self.of(plan).is_some() {
-            self.0.remove(&address(plan));
+            self.cuts.remove(&address(plan));
+            self.is_lifted = true;
             plan.children().into_iter().for_each(|below| self.lift(below));
         }
     }
 
-    /// All groups of a query that was asked before its tables grew are wanted, unless they are known to be too many.
+    /// Whether groups are computed that the statement by itself would have left out.
+    pub(super) fn is_lifted(&self) -> bool {
+        self.is_lifted
+    }
+
+    /// All groups of a query that was asked before its tables grew are wanted, unless they are known to be too many. Who stops asking
+    /// is let stop: rows that were never computed may be many, and may hold what can not be computed.
     pub(super) fn lift_growing(&mut self, root: &PrefixNode, context: &ReuseContext) {
-        if self.0.is_empty() {
+        if self.cuts.is_empty() {
             return;
         }
         let mut too_many = HashSet::new();
@@ -131,7 +149,7 @@ impl Cuts {
             let (Ok(prefix), Some(cut)) = (&node.prefix, self.of(&node.plan)) else { return };
             let segments = context.oracle.segments(&prefix.program, prefix.kind == PrefixKind::States);
             let largest = segments.iter().map(|segment| segment.found).max_by_key(|found| found.rows);
-            if cut.ends_early() || largest.is_some_and(|found| cut.read(found).is_none()) {
+            if cut.may_end_early() || largest.is_some_and(|found| cut.read(found).is_none()) {
                 too_many.insert(address(&node.plan));
             }
         });
@@ -157,13 +175,14 @@ impl Cuts {
             AggregateMode::Final | AggregateMode::FinalPartitioned => self.of(below),
             _ => {
                 let comes = comes_as_read(below);
-                let is_enough = comes && limit.descending().is_none();
+                let is_any = limit.descending().is_none();
+                let is_enough = comes && is_any;
                 let rows = rows_of(below).filter(|_| comes && !is_enough);
-                Some(Cut { enough: is_enough.then_some(limit.limit() as u64), rows })
+                Some(Cut { is_any, enough: is_enough.then_some(limit.limit() as u64), rows })
             }
         });
         if let Some(cut) = cut {
-            self.0.insert(address(before), cut);
+            self.cuts.insert(address(before), cut);
         }
     }
 }
@@ -194,7 +213,7 @@ mod tests {
     #[test]
     fn a_busy_machine_is_no_reason_to_read_as_many_groups_as_rows() {
         let found = |rows: u64| Found { rows, bytes: rows * 8, cost_us: 600_000_000 };
-        let best = |rows: Option<u64>| Cut { enough: None, rows };
+        let best = |rows: Option<u64>| Cut { is_any: false, enough: None, rows };
         assert_eq!(best(Some(3_000_000)).read(found(3_000_000)), None);
         assert!(best(Some(3_000_000)).read(found(1000)).is_some());
         // Who knows what it takes to get at the rows.
@@ -204,7 +223,7 @@ mod tests {
     #[test]
     fn any_groups_are_found_in_a_part_of_the_rows() {
         let found = Found { rows: 1000, bytes: 8000, cost_us: 1_000_000 };
-        let any = |enough: u64| Cut { enough: Some(enough), rows: None };
+        let any = |enough: u64| Cut { is_any: true, enough: Some(enough), rows: None };
         assert_eq!(any(1).read(found), None, "a millisecond to compute, more to read");
         assert_eq!(any(500).read(found).map(|found| found.cost_us), Some(500_000));
         assert_eq!(any(5000).read(found), Some(found), "all of them");

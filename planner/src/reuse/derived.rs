@@ -132,6 +132,7 @@ pub(super) fn lower_derived(
 fn merge(findings: &mut Findings, inner: Findings, leaf: &Arc<dyn ExecutionPlan>) {
     findings.kept = inner.kept;
     findings.hits.extend(inner.hits);
+    findings.sees_more |= inner.sees_more;
     let place = findings.report.iter().position(|line| Arc::ptr_eq(&line.plan, leaf));
     let (at, depth) = place.map_or((findings.report.len(), 0), |at| (at + 1, findings.report[at].depth + 1));
     let mut lines = inner.report;

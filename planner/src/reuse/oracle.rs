@@ -60,6 +60,11 @@ pub trait CacheOracle: fmt::Debug + Send + Sync {
         false
     }
 
+    /// Whether all rows of a program were seen to be more than may be kept.
+    fn is_too_large(&self, _program: &Fingerprint) -> bool {
+        false
+    }
+
     /// The youngest of those that hold rows.
     fn youngest(&self, program: &Fingerprint) -> Option<Segment> {
         self.segments(program, false).into_iter().next()

@@ -15,6 +15,7 @@
 //!              a scalar subquery of the plan around it, which has no value where it runs by itself; where a limit, or the other
 //!              side of a join, may leave few of the rows in each of the places; for rows that turned out to take longer to keep
 //!              than to compute.
+//! Refresh      the same, of what is computed anew: only entries that the statement made itself are there.
 //! Keeps true   where groups and windows that luck decides can be kept, two places in a statement see the same rows of them. So what
 //!              is needed twice within something else that is needed twice comes first, and the latter in the next round, when the
 //!              former can be read.
@@ -32,6 +33,7 @@ use nectarine_catalog::Fingerprint;
 
 use super::Inquiry;
 use super::candidate::candidate;
+use super::consistent::Doubles;
 use super::context::{Repeated, ReuseContext};
 use super::cut::Cuts;
 use crate::canonical::{Exactness, Prefix, PrefixKind, PrefixNode};
@@ -46,9 +48,10 @@ pub(super) fn repeated(
     read: &HashSet<Fingerprint>,
     inquiries: &HashMap<Fingerprint, Inquiry>,
     cuts: &Cuts,
+    doubles: &Doubles,
     context: &ReuseContext,
 ) -> Vec<Repeated> {
-    let mut walk = Walk { read, inquiries, cuts, context, needed: HashMap::new(), found: vec![] };
+    let mut walk = Walk { read, inquiries, cuts, doubles, context, needed: HashMap::new(), found: vec![] };
     walk.count(root, &Whole::All);
     if walk.needed.values().any(|needed| needed.is_repeated()) {
         walk.largest(root);
@@ -100,6 +103,7 @@ struct Walk<'a> {
     read: &'a HashSet<Fingerprint>,
     inquiries: &'a HashMap<Fingerprint, Inquiry>,
     cuts: &'a Cuts,
+    doubles: &'a Doubles,
     context: &'a ReuseContext,
     needed: HashMap<Fingerprint, Needed>,
     /// With the number of nodes.
@@ -138,6 +142,7 @@ impl Walk<'_> {
             && needed.is_repeated()
             && stands_alone(&node.plan)
             && !node.children.iter().any(|child| self.is_torn(child, prefix.key, needed.n_occurrences))
+            && !self.doubles.are_torn(node, needed.n_occurrences)
         {
             if self.found.iter().all(|(_, other)| other.prefix.key != prefix.key) {
                 let is_wanted = prefix.kind == PrefixKind::Aggregate || is_lucky_window(node, prefix) || node.named;
@@ -217,6 +222,7 @@ impl Walk<'_> {
         };
         // What has an entry, and is not read all the same, would not be read the next time.
         let is_there = !self.context.banned.contains(&prefix.key)
+            && self.context.reads(&prefix.key)
             && self.inquiries.get(&prefix.key).is_some_and(|inquiry| inquiry.found.is_some());
         (is_shareable && !is_there && !self.context.oracle.is_dear(&prefix.program)).then_some(prefix)
     }

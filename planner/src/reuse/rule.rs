@@ -20,13 +20,15 @@ use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::config::ConfigOptions;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::aggregates::AggregateExec;
 use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
 use datafusion::physical_plan::joins::HashJoinExec;
 use datafusion::physical_plan::scalar_subquery::ScalarSubqueryExec;
+use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec};
 use nectarine_catalog::Fingerprint;
 
 use super::candidate::candidate;
-use super::consistent::inconsistent;
+use super::consistent::{Doubles, inconsistent};
 use super::context::{ExtentCounts, Findings, Hit, MadeOf, ReuseContext, ReuseExtension, ReuseMode};
 use super::cover::{Cover, coverable, is_set_below, lineage};
 use super::cut::{Cut, Cuts};
@@ -149,6 +151,7 @@ pub(super) fn rewrite(
             growth = Growth::of(&root, context);
         }
     }
+    let sees_more = cuts.is_lifted() || !named.is_empty();
     let mut rewrite = Rewrite {
         context,
         config,
@@ -156,6 +159,7 @@ pub(super) fn rewrite(
         derived_root,
         named,
         cuts,
+        doubles: Doubles::of(&root, &context.built_ins),
         n_occurrences,
         segments: HashMap::new(),
         windows: HashMap::new(),
@@ -180,6 +184,7 @@ pub(super) fn rewrite(
             made_of: MadeOf::default(),
             scanned: HashSet::new(),
             report: vec![],
+            sees_more,
         },
     };
     rewrite.choose(&root)?;
@@ -192,12 +197,15 @@ pub(super) fn rewrite(
         parent_lookups: 0,
         may_keep: context.mode.keeps(),
         is_below_join: false,
+        is_cut: false,
     };
     let plan = rewrite.rewrite(&root, place)?;
-    if context.mode == ReuseMode::On && !is_inner {
+    // Who computes anew needs one value in all places as well.
+    if matches!(context.mode, ReuseMode::On | ReuseMode::Refresh) && !is_inner {
         let read =
             rewrite.chosen.iter().chain(rewrite.segments.keys()).chain(rewrite.windows.keys()).copied().collect();
-        rewrite.findings.repeated = repeated(&root, &read, &rewrite.inquiries, &rewrite.cuts, context);
+        let Rewrite { inquiries, cuts, doubles, .. } = &rewrite;
+        rewrite.findings.repeated = repeated(&root, &read, inquiries, cuts, doubles, context);
     }
     if context.mode == ReuseMode::Check && !is_inner {
         (rewrite.findings.rechecks, rewrite.findings.unchecked) = rechecks(&root, context, config, salt)?;
@@ -289,12 +297,21 @@ pub(super) struct Place {
     pub(super) may_keep: bool,
     /// Whether there is a join above it, whose other side may need few of its rows.
     is_below_join: bool,
+    /// Whether there is a limit above it, which may be served by few of its rows: scans are told which those could be, or nobody asks
+    /// for more. Groups, windows and what is kept need all rows, whatever is above them.
+    is_cut: bool,
 }
 
 impl Place {
     /// Whether it is all of a program.
     pub(super) fn is_whole(self) -> bool {
         self.is_root || self.is_inner
+    }
+
+    /// Whether all rows of a prefix may be more than the statement would have computed of it by itself.
+    fn may_need_less(self, kind: PrefixKind) -> bool {
+        let is_of_groups = matches!(kind, PrefixKind::Aggregate | PrefixKind::States);
+        !self.is_root && (self.is_inner || self.is_cut || self.is_below_join || !is_of_groups)
     }
 
     /// What keeping a prefix here may cost.
@@ -317,6 +334,8 @@ pub(super) struct Rewrite<'a> {
     named: HashSet<Fingerprint>,
     /// Groups that a limit above them cuts short.
     cuts: Cuts,
+    /// What luck decides in several places, in other company.
+    pub(super) doubles: Doubles,
     pub(super) inquiries: HashMap<Fingerprint, Inquiry>,
     /// How often each prefix occurs in the plan.
     pub(super) n_occurrences: HashMap<Fingerprint, usize>,
@@ -351,7 +370,7 @@ fn count_occurrences(node: &PrefixNode, parent: Option<Fingerprint>, counts: &mu
 impl Rewrite<'_> {
     /// Largest prefixes first; then hits that do not go together are given up, and what lies below them is tried.
     fn choose(&mut self, root: &PrefixNode) -> Result<()> {
-        if !self.context.mode.reads() {
+        if !self.context.mode.reads() && self.context.made.is_empty() {
             return Ok(());
         }
         loop {
@@ -359,13 +378,24 @@ impl Rewrite<'_> {
             self.beaten.clear();
             self.segments.clear();
             self.windows.clear();
-            self.choose_below(root, true, false)?;
+            match self.context.mode.reads() {
+                true => self.choose_below(root, true, false)?,
+                false => self.choose_made(root),
+            }
             let hits = self.chosen.iter().chain(self.segments.keys()).chain(self.windows.keys()).copied().collect();
-            let given_up = inconsistent(root, &hits);
+            let given_up = inconsistent(root, &hits, &self.doubles);
             if given_up.is_empty() {
                 return Ok(());
             }
             self.inconsistent.extend(given_up);
+        }
+    }
+
+    /// Only what this statement made itself.
+    fn choose_made(&mut self, node: &PrefixNode) {
+        match candidate(node, false).filter(|prefix| self.usable(prefix).is_some()) {
+            Some(prefix) => _ = self.chosen.insert(prefix.key),
+            None => node.children.iter().for_each(|child| self.choose_made(child)),
         }
     }
 
@@ -417,7 +447,7 @@ impl Rewrite<'_> {
     /// Whether the entry of a relative has all that this node gives; the smallest such entry is taken.
     fn is_covered(&mut self, node: &PrefixNode, prefix: &Prefix, as_set: bool) -> bool {
         // The entry itself is among its relatives: if that is beaten, so are larger ones.
-        if self.beaten.contains(&prefix.key) {
+        if self.beaten.contains(&prefix.key) || self.inconsistent.contains(&prefix.key) {
             return false;
         }
         if self.covers.contains_key(&(prefix.key, as_set)) {
@@ -463,7 +493,9 @@ impl Rewrite<'_> {
 
     pub(super) fn usable(&self, prefix: &Prefix) -> Option<Found> {
         let found = self.inquiries.get(&prefix.key)?.found?;
-        let is_excluded = self.context.banned.contains(&prefix.key) || self.inconsistent.contains(&prefix.key);
+        let is_excluded = self.context.banned.contains(&prefix.key)
+            || self.inconsistent.contains(&prefix.key)
+            || !self.context.reads(&prefix.key);
         // What a derived table is made of may be gone: its rows are read whatever that takes.
         let is_wanted = self.derived_root == Some(prefix.key) || is_worth_it(&found);
         (!is_excluded && is_wanted).then_some(found)
@@ -475,6 +507,7 @@ impl Rewrite<'_> {
             && let Some(found) = self.usable(prefix)
         {
             self.report(node, place.depth, Verdict::Hit(found), false);
+            self.findings.sees_more |= place.may_need_less(prefix.kind);
             // What it saves is what computing it here would have taken.
             let found = self.cut(node).map_or(found, |cut| cut.applied(found));
             self.findings.hits.push(Hit { key: prefix.key, program: prefix.program, found, is_root: place.is_root });
@@ -496,6 +529,7 @@ impl Rewrite<'_> {
             self.findings.keeps_root &= !place.is_root || !cover.is_nearly(node);
             let kept = place.is_root && place.may_keep && self.findings.keeps_root;
             self.report(node, place.depth, Verdict::Hit(cover.found), kept);
+            self.findings.sees_more |= place.may_need_less(covered.kind);
             let Cover { key, found, relative, .. } = cover;
             // Not the whole answer's own entry, even at the root: that is yet to be kept.
             self.findings.hits.push(Hit { key, program: relative.program, found, is_root: false });
@@ -507,6 +541,7 @@ impl Rewrite<'_> {
             // Nodes are used once: a second occurrence gets plans of its own.
             && let Some(segments) = segments.map_or_else(|| self.segments_of(node, place.is_whole()), |known| Ok(Some(known)))?
         {
+            self.findings.sees_more |= place.may_need_less(prefix.kind);
             let (n_hits, n_kept) = (self.findings.hits.len(), self.findings.kept.len());
             let rewritten = self.read_segments(node, prefix, segments, place)?;
             let reused_us = self.reused_us(n_hits);
@@ -538,6 +573,7 @@ impl Rewrite<'_> {
                 None => None,
             };
             if let Some(window) = window {
+                self.findings.sees_more |= place.may_need_less(prefix.kind);
                 return self.read_window(node, prefix, window, place);
             }
         }
@@ -550,6 +586,9 @@ impl Rewrite<'_> {
         // The whole answer is kept from the rows that the client is given.
         let keeps_answer = place.is_root && place.may_keep && prefix.is_some();
         self.report(node, place.depth, verdict, keeps.is_some() || keeps_answer);
+
+        let worth = keeps.as_ref().map(|prefix| place.worth(self.is_wanted(prefix, place)));
+        self.findings.sees_more |= keeps.as_ref().is_some_and(|prefix| place.may_need_less(prefix.kind));
 
         let cut = self.cut(node);
         // Who is cut short has not asked: what lies below was asked for by who is above.
@@ -565,9 +604,20 @@ impl Rewrite<'_> {
             // A recursive term runs many times, and each time on other rows. What ends early is never whole.
             may_keep: place.may_keep && node.plan.name() != "RecursiveQueryExec" && !ends_early,
             is_below_join: place.is_below_join || node.plan.is::<HashJoinExec>(),
+            is_cut: match reads_all(&node.plan) {
+                true => cut.is_some_and(Cut::may_end_early),
+                false => {
+                    let is_kept = worth.is_some_and(|worth| worth != Worth::GivesWay);
+                    !is_kept && (place.is_cut || node.plan.fetch().is_some())
+                }
+            },
         };
         let n_kept = self.findings.kept.len();
-        let children: Vec<_> = node.children.iter().map(|child| self.rewrite(child, below)).collect::<Result<_>>()?;
+        let is_subquery = |child: usize| child > 0 && node.plan.is::<ScalarSubqueryExec>();
+        let below = |child: usize| Place { is_cut: below.is_cut && !is_subquery(child), ..below };
+        let children = node.children.iter().enumerate();
+        let children: Vec<_> =
+            children.map(|(position, child)| self.rewrite(child, below(position))).collect::<Result<_>>()?;
         if node.plan.is::<ScalarSubqueryExec>() {
             self.add_subqueries(node, &children, n_kept)?;
         }
@@ -577,9 +627,8 @@ impl Rewrite<'_> {
             false => Arc::clone(&node.plan)
                 .replace_children(children, ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute))?,
         };
-        let Some(prefix) = keeps else { return Ok(plan) };
+        let Some((prefix, worth)) = keeps.zip(worth) else { return Ok(plan) };
         let reused_us = self.reused_us(n_hits);
-        let worth = place.worth(self.is_wanted(&prefix, place));
         self.kept(plan, prefix, reused_us, worth)
     }
 
@@ -633,12 +682,20 @@ impl Rewrite<'_> {
         let admitted = match self.context.mode {
             ReuseMode::Check => inquiry.found.is_some(),
             _ if place.is_inner || self.named.contains(&prefix.key) => true,
+            _ if self.is_too_large(prefix) => false,
+            // A limit may be served by few rows of a scan: all of them would be computed for nobody. A join reads most of them anyway.
+            _ if place.is_cut && is_of_rows(prefix.kind) => self.replaces(inquiry),
             // Only who needs all groups keeps them.
             _ if self.cut(node).is_some() => self.replaces(inquiry),
             _ if self.growth.is_of_rows(&prefix.key) => true,
             _ => self.context.policy.admits(prefix.kind, inquiry, place.parent_lookups),
         };
         !is_root_key && is_new && admitted && !self.kept_keys.contains(&prefix.key)
+    }
+
+    /// Whether there were too many rows to be kept the last time: somebody will try again, but not each statement.
+    pub(super) fn is_too_large(&self, prefix: &Prefix) -> bool {
+        self.context.mode == ReuseMode::On && self.context.oracle.is_too_large(&prefix.program)
     }
 
     /// Whether what is computed anew takes the place of an entry.
@@ -657,7 +714,7 @@ impl Rewrite<'_> {
         match inquiry.found {
             // Dropped since, but not to make room.
             _ if self.context.banned.contains(&prefix.key) => Verdict::Damaged,
-            Some(_) if !self.context.mode.reads() => Verdict::NotWanted,
+            Some(_) if !self.context.reads(&prefix.key) => Verdict::NotWanted,
             Some(_) if self.inconsistent.contains(&prefix.key) => Verdict::Inconsistent,
             Some(found) if self.beaten.contains(&prefix.key) || !is_worth_it(&found) => Verdict::NotWorthIt(found),
             _ if self.cut(node).is_some() => Verdict::CutShort,
@@ -688,6 +745,16 @@ impl Rewrite<'_> {
             node.children.iter().for_each(|child| self.report(child, depth + 1, Verdict::Covered, false));
         }
     }
+}
+
+/// Whether a node reads all of its input before it gives the first row, or gives others than without the last.
+fn reads_all(plan: &Arc<dyn ExecutionPlan>) -> bool {
+    plan.is::<AggregateExec>() || plan.is::<WindowAggExec>() || plan.is::<BoundedWindowAggExec>()
+}
+
+/// Whether a prefix passes rows on, one by one.
+fn is_of_rows(kind: PrefixKind) -> bool {
+    matches!(kind, PrefixKind::Filter | PrefixKind::Union | PrefixKind::Unnest | PrefixKind::Projection)
 }
 
 /// The node below those that only rename.

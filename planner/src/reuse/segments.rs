@@ -98,7 +98,7 @@ impl Rewrite<'_> {
     /// The best segment hit for a node, with its terms planned.
     pub(super) fn segments_of(&self, node: &PrefixNode, is_root: bool) -> Result<Option<ChosenSegments>> {
         let (Ok(prefix), Some(combine)) = (&node.prefix, combine(node, is_root)) else { return Ok(None) };
-        let is_several = self.n_occurrences.get(&prefix.key).is_some_and(|n| *n > 1);
+        let is_several = self.is_several(node, prefix);
         if self.inconsistent.contains(&prefix.key) || (is_several && prefix.exactness != Exactness::Exact) {
             return Ok(None);
         }
@@ -210,6 +210,7 @@ impl Rewrite<'_> {
         let Ok(prefix) = &node.prefix else { return false };
         let may = place.may_keep && matches!(self.context.mode, ReuseMode::On | ReuseMode::Refresh);
         may && !self.growth.is_idle(&prefix.key)
+            && !self.is_too_large(prefix)
             && combine(node, false) == Some(Combine::MergeGroups)
             && self.inquiries.get(&prefix.key).is_some_and(|inquiry| {
                 let is_new = inquiry.found.is_none() || !self.context.mode.reads();
@@ -220,6 +221,11 @@ impl Rewrite<'_> {
                     }
             })
             && node.children.first().is_some_and(|child| can_grow(&child.plan, prefix.lists().len()))
+    }
+
+    /// Whether a prefix occurs several times, or decides by luck what another one decides as well.
+    pub(super) fn is_several(&self, node: &PrefixNode, prefix: &Prefix) -> bool {
+        self.doubles.has(node) || self.n_occurrences.get(&prefix.key).is_some_and(|n| *n > 1)
     }
 
     /// Keeps what `plan` gives as the entry of `prefix`.

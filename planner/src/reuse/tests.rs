@@ -2,6 +2,8 @@
 
 mod cover;
 mod cut;
+mod doubles;
+mod limits;
 mod made_of;
 mod middle;
 mod repeated;
@@ -30,6 +32,8 @@ struct Told {
     n_other_extents: Mutex<u32>,
     /// Programs whose rows are not worth keeping.
     dear: Mutex<HashSet<Fingerprint>>,
+    /// Programs whose rows are too many.
+    too_large: Mutex<HashSet<Fingerprint>>,
 }
 
 impl CacheOracle for Told {
@@ -48,6 +52,10 @@ impl CacheOracle for Told {
 
     fn is_dear(&self, program: &Fingerprint) -> bool {
         self.dear.lock().contains(program)
+    }
+
+    fn is_too_large(&self, program: &Fingerprint) -> bool {
+        self.too_large.lock().contains(program)
     }
 
     fn segments(&self, _program: &Fingerprint, _states: bool) -> Vec<Segment> {
@@ -77,11 +85,21 @@ impl Setup {
     }
 
     async fn run(&self, sql: &str, mode: ReuseMode) -> (Arc<dyn ExecutionPlan>, Findings) {
+        self.run_having(sql, mode, HashSet::new()).await
+    }
+
+    /// The same for a statement that made some entries itself.
+    async fn run_having(
+        &self,
+        sql: &str,
+        mode: ReuseMode,
+        made: HashSet<Fingerprint>,
+    ) -> (Arc<dyn ExecutionPlan>, Findings) {
         let plan = self.fixture.plan(sql).await;
         let oracle = Arc::clone(&self.oracle) as Arc<dyn CacheOracle>;
         let policy = AdmissionPolicy::default();
         let context = ReuseContext::new(mode, oracle, Arc::new(BuiltIns::default()), policy, HashSet::new(), true);
-        let context = Arc::new(context);
+        let context = Arc::new(context.with_made(made));
         let mut config = self.fixture.context.state().config_options().as_ref().clone();
         config.extensions.insert(ReuseExtension(Some(Arc::clone(&context))));
         let plan = ReusePrefixes.optimize(plan, &config).unwrap();

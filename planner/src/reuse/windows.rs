@@ -71,7 +71,7 @@ impl Rewrite<'_> {
         if prefix.kind != PrefixKind::States || combine(node, false) != Some(Combine::MergeGroups) || is_cut {
             return Ok(None);
         }
-        let is_several = self.n_occurrences.get(&prefix.key).is_some_and(|n| *n > 1);
+        let is_several = self.is_several(node, prefix);
         if self.inconsistent.contains(&prefix.key) || (is_several && prefix.exactness != Exactness::Exact) {
             return Ok(None);
         }

@@ -410,3 +410,86 @@ async fn luck_made_of_what_is_gone() {
     assert!(db.ok(&sql).await.starts_with("500"));
     assert!(db.ok(&sql).await.starts_with("500"));
 }
+
+/// Promise on floats. Guard: `consistent::Doubles`. Two uses of one view with other columns are two programs with one sum.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_sum_beside_other_columns() {
+    let db = Db::new().await;
+    db.ok("CREATE TABLE fl (k BIGINT, f DOUBLE)").await;
+    for part in 0..6 {
+        // Each group has its terms in another order: where one part is added up by itself, others are lost.
+        db.ok(&format!(
+            "INSERT INTO fl SELECT value, CASE (value * 7 + {part} * (1 + value % 5)) % 3 WHEN 0 THEN 1e17 WHEN 1 THEN -1e17 \
+             ELSE value + {part} END FROM generate_series(1, 50)"
+        ))
+        .await;
+    }
+    db.ok("CREATE VIEW s AS SELECT k, sum(f) AS x, count(*) AS c FROM fl GROUP BY k").await;
+    let queries = [
+        "SELECT count(*) FROM (SELECT k, x FROM s) a JOIN (SELECT k, x, c FROM s) b ON a.k = b.k AND a.x = b.x WHERE b.c > 0",
+        "SELECT count(*) FROM s WHERE x = (SELECT max(x) FROM s) AND c > 0",
+    ];
+    for partitions in [2, 7, 3] {
+        db.ok(&format!("SET datafusion.execution.target_partitions = {partitions}")).await;
+        // Kept by others, who add in another order.
+        db.ok("SELECT k, x FROM s").await;
+        db.ok("SELECT max(x) > 0 FROM s").await;
+        db.ok("SET datafusion.execution.target_partitions = 1").await;
+        for sql in queries {
+            db.ok("SET nectarine.reuse = 'off'").await;
+            let expected = db.ok(sql).await;
+            for mode in ["read_only", "on", "on", "refresh", "on"] {
+                db.ok(&format!("SET nectarine.reuse = '{mode}'")).await;
+                assert_eq!(db.ok(sql).await, expected, "{mode}, {partitions}: {sql}");
+            }
+        }
+        db.cache().clear().await;
+    }
+    entries_hold(&db).await;
+}
+
+/// The same of rows that a window numbers by luck.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_number_beside_other_columns() {
+    let db = Db::new().await;
+    db.ok("CREATE TABLE n (id BIGINT, k BIGINT, b BIGINT, s VARCHAR)").await;
+    for from in [1, 4_001] {
+        let to = from + 3_999;
+        db.ok(&format!(
+            "INSERT INTO n SELECT value, value % 37, value % 11, 's' || (value % 3) FROM generate_series({from}, {to})"
+        ))
+        .await;
+    }
+    db.ok("CREATE VIEW v AS SELECT id, k, s, row_number() OVER (PARTITION BY k ORDER BY b) AS r FROM n").await;
+    let sql = "SELECT count(*) FROM (SELECT id, r FROM v) x JOIN (SELECT id, r, s FROM v) y ON x.id = y.id \
+               WHERE x.r <> y.r AND y.s <> ''";
+    db.ok("SET datafusion.execution.target_partitions = 3").await;
+    db.ok("SET datafusion.execution.batch_size = 70").await;
+    db.ok("SET nectarine.cache.threshold = 1").await;
+    db.ok("SELECT count(id), sum(r) FROM v WHERE id > 0").await;
+    db.ok("SELECT max(id), sum(r) FROM v").await;
+    db.ok("SET datafusion.execution.target_partitions = 1").await;
+    db.ok("SET datafusion.execution.batch_size = 8192").await;
+    for mode in ["off", "read_only", "on", "on"] {
+        db.ok(&format!("SET nectarine.reuse = '{mode}'")).await;
+        assert_eq!(db.ok(sql).await, "0", "{mode}");
+    }
+    entries_hold(&db).await;
+}
+
+/// Guards: what was made anew in the place of what could not be read is read; what is computed anew on demand is computed once.
+#[tokio::test(flavor = "multi_thread")]
+async fn luck_that_is_made_anew() {
+    let db = luck().await;
+    let sql = "WITH a AS (SELECT k, sum(f) AS s FROM f GROUP BY k) SELECT count(*) FROM a x JOIN a y ON x.k = y.k AND x.s = y.s";
+    let derived = db.home().join("derived");
+    for round in 0..4 {
+        assert!(db.ok(sql).await.starts_with("500"), "{round}");
+        std::fs::remove_dir_all(&derived).expect("the folder can be removed");
+        std::fs::create_dir(&derived).expect("the folder can be made");
+    }
+    for mode in ["refresh", "on", "refresh", "refresh", "on"] {
+        db.ok(&format!("SET nectarine.reuse = '{mode}'")).await;
+        assert!(db.ok(sql).await.starts_with("500"), "{mode}");
+    }
+}
