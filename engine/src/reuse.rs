@@ -113,6 +113,8 @@ pub(crate) struct Reuse {
     pub(crate) trouble: Trouble,
     /// What a computation is taken to have taken at least; see [`EngineBuilder`](crate::EngineBuilder).
     pub(crate) cost_min: Duration,
+    /// About how large parts of results are, if that is not left to the recording; see [`EngineBuilder`](crate::EngineBuilder).
+    pub(crate) part_bytes: Option<usize>,
 }
 
 impl Reuse {
@@ -175,6 +177,7 @@ impl Reuse {
             dear: Dear::default(),
             programs: Programs::default(),
             cost_min: Duration::ZERO,
+            part_bytes: None,
             pins,
         })
     }

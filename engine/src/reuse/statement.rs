@@ -523,7 +523,11 @@ impl<'a> StatementReuse<'a> {
         let max_bytes = parse_size("nectarine.cache.entry_limit", &ours.cache_entry_limit, machine::memory_bytes())?;
         let (_, levels) = self.reuse.caretaker.ledger.usage();
         let max_bytes = max_bytes.min(levels.entry_bytes_max());
-        Ok(RecordingLimits { max_bytes, cost_min: self.reuse.cost_min, ..RecordingLimits::default() })
+        let limits = RecordingLimits { max_bytes, cost_min: self.reuse.cost_min, ..RecordingLimits::default() };
+        Ok(match self.reuse.part_bytes {
+            Some(part_bytes) => limits.in_parts_of(part_bytes),
+            None => limits,
+        })
     }
 
     async fn give_up(&mut self, unusable: Unusable) {

@@ -53,6 +53,15 @@ pub struct RecordingLimits {
     pub cost_min: Duration,
 }
 
+impl RecordingLimits {
+    /// Parts of about so many bytes, of which as many may wait as fit into the same memory.
+    #[must_use]
+    pub fn in_parts_of(self, part_bytes: usize) -> Self {
+        let behind_max = self.part_bytes.saturating_mul(self.parts_behind_max) / part_bytes.max(1);
+        Self { part_bytes, parts_behind_max: behind_max.clamp(1, 1_000), ..self }
+    }
+}
+
 impl Default for RecordingLimits {
     fn default() -> Self {
         Self {
