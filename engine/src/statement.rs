@@ -327,7 +327,7 @@ impl StatementCatalog {
             rights.check(Privilege::Select, table).map_err(wrap)?;
         }
         match &table.kind {
-            TableKind::View { query, default_schema } => {
+            TableKind::View { query, default_schema, .. } => {
                 self.views.lock().insert(table.name.clone(), query.clone());
                 Ok(match self.view_plan(query, default_schema, &rights.of_owner(table)).await? {
                     Ok((plan, _)) => Arc::new(ViewTable::new(plan, table.definition.clone())),

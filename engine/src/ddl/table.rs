@@ -9,7 +9,9 @@ use datafusion::logical_expr::{CreateExternalTable, CreateMemoryTable, Expr};
 use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use datafusion::sql::unparser::expr_to_sql;
 use datafusion_datasource::sink::DataSinkExec;
-use nectarine_catalog::{CatalogError, ColumnDefault, FileFormatKind, TableDef, TableId, TableKind, TableName};
+use nectarine_catalog::{
+    CatalogError, ColumnDefault, FileFormatKind, Replace, TableDef, TableId, TableKind, TableName,
+};
 use nectarine_executor::ExtentSink;
 use nectarine_planner::nullable_values;
 use nectarine_planner::sql::{self, ParseOptions};
@@ -75,8 +77,10 @@ pub(crate) async fn create_table(run: &StatementRun<'_>, create: CreateMemoryTab
     let commit = Arc::new(CreateCommit {
         shared: Arc::clone(&run.catalog.shared),
         table: Arc::clone(&table),
-        replace: create.or_replace,
-        read: run.catalog.read_of(&table.name),
+        replace: match run.catalog.read_of(&table.name) {
+            Some((id, n_extents)) if create.or_replace => Replace::Read { id, n_extents },
+            _ => replace(run, &table.name, create.or_replace),
+        },
         sources: run.catalog.sources(),
         replaced: Mutex::default(),
         step: run.catalog.step(),
@@ -145,7 +149,8 @@ pub(crate) async fn create_external_table(run: &StatementRun<'_>, create: Create
     unique_names(&table.schema)?;
     table.definition = Some(with_locations(run.text.trim().trim_end_matches(';'), &create.locations, &table.kind));
     table.owner = run.owner(&table.name);
-    let replaced = run.catalog.shared.store.create_table(&table, &[], create.or_replace).await?;
+    let replace = replace(run, &table.name, create.or_replace);
+    let replaced = run.catalog.shared.store.create_table(&table, &[], replace).await?;
     forget_replaced(run, replaced);
     Ok(created(run, tag, &table))
 }
@@ -177,6 +182,14 @@ pub(super) fn forget_replaced(run: &StatementRun<'_>, replaced: Option<TableDef>
         && table.kind.own_files().is_some()
     {
         sweep::remove_later(run.catalog.shared.home.table(table.id));
+    }
+}
+
+/// What is replaced is what [`exists`] found there: whose it is and what it is was asked of that, and of nothing else.
+pub(super) fn replace(run: &StatementRun<'_>, name: &TableName, or_replace: bool) -> Replace {
+    match or_replace {
+        true => Replace::Seen(run.catalog.view.tables.get(name).map(|found| found.id)),
+        false => Replace::Never,
     }
 }
 

@@ -37,7 +37,8 @@ pub(crate) async fn thaw(
     for (relation, list) in lists(catalog, derived, extents)? {
         let frozen = match &relation.what {
             Frozen::View { query, default_schema } => {
-                let kind = TableKind::View { query: query.clone(), default_schema: default_schema.clone() };
+                let (query, default_schema) = (query.clone(), default_schema.clone());
+                let kind = TableKind::View { query, default_schema, mentions: None };
                 relation_of(TableId::new(), &relation.name, Arc::new(Schema::empty()), kind)
             }
             Frozen::Stream(stream) => {

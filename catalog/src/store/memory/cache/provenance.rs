@@ -9,7 +9,7 @@ use crate::cache::{
     DataScope, DroppedEntries, EntryPart, EntryProvenance, EvictionNote, ExtentPlace, InputProvenance, ProgramRun,
     Publication, StoredProgram,
 };
-use crate::{AddedEntries, ByteRange, Extent, Fingerprint, plain_location};
+use crate::{AddedEntries, ByteRange, Extent, Fingerprint, TableId, plain_location};
 
 /// Where the extents of a list are.
 pub(super) type Places = Vec<(Arc<str>, Option<ByteRange>)>;
@@ -112,12 +112,28 @@ impl Cache {
                 locations.extend(input.extents.iter().filter_map(|extent| extent.location.clone()));
             }
         }
+        // A file is the same by whatever links it is reached.
+        let real: Vec<Arc<str>> =
+            locations.iter().filter_map(|url| scope.without_links(url)).map(|url| Arc::from(url)).collect();
+        locations.extend(real);
         move |url: &str| {
             locations.contains(url)
-                || scope.files.iter().any(|file| file == url)
-                || scope.file_beginnings.iter().any(|beginning| url.starts_with(beginning))
-                || scope.locations.iter().any(|place| place.names_file(url))
+                || scope.names_file(url)
+                || scope.without_links(url).is_some_and(|real| locations.contains(real.as_str()))
         }
+    }
+
+    pub(in super::super) fn local_folders(&self) -> Vec<String> {
+        let urls = self.places.values().flatten().map(|(url, _)| url).filter(|url| url.starts_with("file:///"));
+        let folders: BTreeSet<&str> = urls.filter_map(|url| Some(&url[..=url.rfind('/')?])).collect();
+        folders.into_iter().map(str::to_owned).collect()
+    }
+
+    /// What entries were made of is known by the table's name from now on.
+    pub(in super::super) fn rename_table(&mut self, id: TableId, name: &str) {
+        let lineages = self.entries.values_mut().filter_map(|record| record.lineage.as_mut());
+        let inputs = lineages.flat_map(|lineage| &mut lineage.inputs).filter(|input| input.table_id == Some(id));
+        inputs.for_each(|input| input.table = name.to_owned());
     }
 
     pub(in super::super) fn dependants(&self, scope: &DataScope) -> Vec<Fingerprint> {
