@@ -189,10 +189,15 @@ pub trait MetadataStore: fmt::Debug + Send + Sync {
     /// Drops all dependants of the scope, as [`Self::evict_cache_entries`] does. Statements that began before this publish
     /// nothing any more.
     async fn purge(&self, scope: &DataScope, remember: usize, note: &EvictionNote<'_>) -> Result<DroppedEntries>;
-    /// Files that [`Self::purge`] left to delete, until they are forgotten; sorted by location.
-    async fn purged_parts(&self) -> Result<Vec<EntryPart>>;
+    /// Files of dropped entries that nobody has seen deleted yet, until they are forgotten; sorted by location. Those that
+    /// [`Self::purge`] left to delete, and those that were added.
+    async fn undeleted_parts(&self) -> Result<Vec<EntryPart>>;
+    /// What those files take.
+    async fn undeleted_bytes(&self) -> Result<u64>;
+    /// Those files could not be deleted; what is known already stays as it is.
+    async fn add_undeleted_parts(&self, parts: &[EntryPart]) -> Result<()>;
     /// Those files are gone.
-    async fn forget_purged_parts(&self, locations: &[String]) -> Result<()>;
+    async fn forget_undeleted_parts(&self, locations: &[String]) -> Result<()>;
     /// What derived tables were made of that were dropped or replaced, sorted by id.
     async fn dropped_derived_tables(&self) -> Result<Vec<DerivedSources>>;
     /// The folders of local files that entries were made of, as full URLs that end in a slash; sorted.
@@ -225,7 +230,8 @@ pub trait MetadataStore: fmt::Debug + Send + Sync {
     async fn unpin(&self, subject: &PinSubject) -> Result<Option<Pin>>;
     /// Moves pins of views to entries that are there.
     async fn move_pins(&self, moves: &PinMoves) -> Result<()>;
-    /// Sets room aside, if what entries and all leases come to stays within the budget; replaces the holder's lease.
+    /// Sets room aside, if what entries, all leases and files that could not be deleted come to stays within the budget; replaces
+    /// the holder's lease.
     async fn reserve_cache_space(&self, request: &SpaceRequest) -> Result<SpaceOutcome>;
     /// Replaces the holder's lease, whatever the budget.
     async fn save_cache_lease(&self, lease: &CacheLease) -> Result<()>;

@@ -245,7 +245,7 @@ async fn publish_later(keeping: Keeping, afterwards: Afterwards, busy: Duration,
         true => background.spawn(work),
         false => {
             if let Err(work) = background.publish(work) {
-                work.await;
+                background.to_its_end(work).await;
             }
         }
     }

@@ -452,7 +452,7 @@ async fn files_that_stay_are_not_forgotten() {
     for other in [&db, &db.second().await] {
         let told = other.ok("PURGE DERIVED FROM t").await;
         assert_eq!(outcome(&told), ((0, 0), (0, n_files)), "it goes on telling");
-        assert!(told.contains(&format!("{n_files} files of purged results could not be deleted")), "{told}");
+        assert!(told.contains(&format!("{n_files} files of dropped results could not be deleted")), "{told}");
     }
     for (at, part) in all.iter().enumerate() {
         std::fs::remove_dir(part).expect("a folder");

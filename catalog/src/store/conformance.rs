@@ -535,8 +535,10 @@ async fn a_closed_store_refuses_everything(store: &dyn MetadataStore) {
         store.provenance(&[]);
         store.dependants(&DataScope::default());
         store.purge(&DataScope::default(), 1, &EvictionNote { reason: "r", at: 0, keep: 1, spares_pinned: false });
-        store.purged_parts();
-        store.forget_purged_parts(&[]);
+        store.undeleted_parts();
+        store.undeleted_bytes();
+        store.add_undeleted_parts(&[cache::part("a")]);
+        store.forget_undeleted_parts(&[]);
         store.dropped_derived_tables();
         store.known_files_of(&DataScope::default());
         store.wipe();

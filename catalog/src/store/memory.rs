@@ -448,12 +448,21 @@ impl MetadataStore for MemoryStore {
         Ok(self.state("purge")?.cache.purge(scope, remember, note))
     }
 
-    async fn purged_parts(&self) -> Result<Vec<EntryPart>> {
-        Ok(self.state("read which files are to be deleted")?.cache.purged_parts())
+    async fn undeleted_parts(&self) -> Result<Vec<EntryPart>> {
+        Ok(self.state("read which files are to be deleted")?.cache.undeleted_parts())
     }
 
-    async fn forget_purged_parts(&self, locations: &[String]) -> Result<()> {
-        self.state("forget files that were deleted")?.cache.forget_purged_parts(locations);
+    async fn undeleted_bytes(&self) -> Result<u64> {
+        Ok(self.state("read which files are to be deleted")?.cache.undeleted_bytes())
+    }
+
+    async fn add_undeleted_parts(&self, parts: &[EntryPart]) -> Result<()> {
+        self.state("write down which files are to be deleted")?.cache.add_undeleted_parts(parts);
+        Ok(())
+    }
+
+    async fn forget_undeleted_parts(&self, locations: &[String]) -> Result<()> {
+        self.state("forget files that were deleted")?.cache.forget_undeleted_parts(locations);
         Ok(())
     }
 

@@ -329,12 +329,22 @@ impl MetadataStore for SqliteStore {
         self.tell("purge", outcome)
     }
 
-    async fn purged_parts(&self) -> Result<Vec<EntryPart>> {
+    async fn undeleted_parts(&self) -> Result<Vec<EntryPart>> {
         let outcome = purges::parts(&mut *self.reader.lock().await).await;
         self.tell("read which files are to be deleted", outcome)
     }
 
-    async fn forget_purged_parts(&self, locations: &[String]) -> Result<()> {
+    async fn undeleted_bytes(&self) -> Result<u64> {
+        let outcome = purges::parts_bytes(&mut *self.reader.lock().await).await;
+        self.tell("read which files are to be deleted", outcome)
+    }
+
+    async fn add_undeleted_parts(&self, parts: &[EntryPart]) -> Result<()> {
+        let outcome = purges::add_parts(&mut *self.writer.lock().await, parts).await;
+        self.tell("write down which files are to be deleted", outcome)
+    }
+
+    async fn forget_undeleted_parts(&self, locations: &[String]) -> Result<()> {
         let outcome = purges::forget_parts(&mut *self.writer.lock().await, locations).await;
         self.tell("forget files that were deleted", outcome)
     }

@@ -159,7 +159,7 @@ impl<'a> StatementReuse<'a> {
             false => None,
         };
         self.reuse.refresh().await;
-        self.notices.extend(self.reuse.trouble.tell());
+        self.notices.extend(self.reuse.trouble.tell().into_iter().chain(self.reuse.trouble.tell_undeleted()));
         let mut counts = !is_explain;
         let (mut n_tries, mut n_first) = (0, 0);
         let mut may_wait = true;
@@ -397,7 +397,8 @@ impl<'a> StatementReuse<'a> {
             }
         }
         drop(rows);
-        keeping.publish_verified(self.catalog, started.elapsed().saturating_sub(waited)).await;
+        let elapsed = started.elapsed().saturating_sub(waited);
+        self.reuse.background.to_its_end(keeping.publish_verified(elapsed)).await;
         if self.reuse.cache.lookup(&prefix.key).is_some() {
             return Ok(First::Kept);
         }

@@ -314,21 +314,21 @@ async fn a_purge_of_nothing_refuses_too(store: &dyn MetadataStore) {
 }
 
 async fn files_to_delete_are_remembered(store: &dyn MetadataStore) {
-    assert_eq!(store.purged_parts().await.expect("an answer"), []);
+    assert_eq!(store.undeleted_parts().await.expect("an answer"), []);
     publish(store, vec![made(1, "t", None, &[extent("file:///a", None)], &[])]).await;
     let mut parts = store.purge(&files(&["file:///a"]), 10, &NOTE).await.expect("purged").parts;
     parts.sort_by(|one, two| one.location.cmp(&two.location));
     assert_eq!(parts.len(), 2);
-    assert_eq!(store.purged_parts().await.expect("an answer"), parts);
+    assert_eq!(store.undeleted_parts().await.expect("an answer"), parts);
     store.purge(&files(&["file:///a"]), 10, &NOTE).await.expect("nothing to purge");
-    assert_eq!(store.purged_parts().await.expect("an answer"), parts, "until somebody has deleted them");
-    store.forget_purged_parts(&[parts[0].location.clone(), "other".to_owned()]).await.expect("forgotten");
-    assert_eq!(store.purged_parts().await.expect("an answer"), parts[1..]);
+    assert_eq!(store.undeleted_parts().await.expect("an answer"), parts, "until somebody has deleted them");
+    store.forget_undeleted_parts(&[parts[0].location.clone(), "other".to_owned()]).await.expect("forgotten");
+    assert_eq!(store.undeleted_parts().await.expect("an answer"), parts[1..]);
     store.wipe().await.expect("wiped");
     // Those that are evicted are the collector's.
     publish(store, vec![made(2, "t", None, &[extent("file:///a", None)], &[])]).await;
     store.drop_cache_entries(&[key(2)], 10).await.expect("dropped");
-    assert_eq!(store.purged_parts().await.expect("an answer"), parts[1..]);
+    assert_eq!(store.undeleted_parts().await.expect("an answer"), parts[1..]);
 }
 
 async fn known_files_of_a_scope_are_found(store: &dyn MetadataStore) {

@@ -174,16 +174,26 @@ impl Cache {
         self.purges += 1;
         let keys = self.dependants(scope);
         let dropped = self.evict(&keys, remember, note);
-        self.purged_parts.extend(dropped.parts.iter().map(|part| (part.location.clone(), part.clone())));
+        self.add_undeleted_parts(&dropped.parts);
         dropped
     }
 
-    pub(in super::super) fn purged_parts(&self) -> Vec<EntryPart> {
-        self.purged_parts.values().cloned().collect()
+    pub(in super::super) fn add_undeleted_parts(&mut self, parts: &[EntryPart]) {
+        for part in parts {
+            self.undeleted_parts.entry(part.location.clone()).or_insert_with(|| part.clone());
+        }
     }
 
-    pub(in super::super) fn forget_purged_parts(&mut self, locations: &[String]) {
-        self.purged_parts.retain(|location, _| !locations.contains(location));
+    pub(in super::super) fn undeleted_bytes(&self) -> u64 {
+        self.undeleted_parts.values().fold(0, |sum: u64, part| sum.saturating_add(part.bytes))
+    }
+
+    pub(in super::super) fn undeleted_parts(&self) -> Vec<EntryPart> {
+        self.undeleted_parts.values().cloned().collect()
+    }
+
+    pub(in super::super) fn forget_undeleted_parts(&mut self, locations: &[String]) {
+        self.undeleted_parts.retain(|location, _| !locations.contains(location));
     }
 
     /// Forgets where the extents of lists are that no entry has any more.
