@@ -23,6 +23,7 @@ use nectarine_planner::reuse::{ExtentCounts, Hit};
 
 use crate::EngineError;
 use crate::derived::still_there;
+use crate::discretion::Places;
 use crate::progress::Progress;
 use crate::record::Record;
 use crate::reuse::{Keeping, Leader, Ran, Read, ReceiptSlot, Remembered, Reuse, Reused};
@@ -221,6 +222,11 @@ impl Running {
 
     fn fail(&mut self, error: DataFusionError) -> DataFusionError {
         self.ending.progress.done();
+        if !self.ending.catalog.rights.is_admin() {
+            let told = Places::hide(&self.ending.catalog, EngineError::from(error));
+            self.ending.record.failed(&told);
+            return wrap(told);
+        }
         // The client gets the same error converted again: the original must go on.
         let shared = Arc::new(error);
         self.ending.record.failed(&EngineError::from(DataFusionError::Shared(Arc::clone(&shared))));

@@ -75,7 +75,7 @@ async fn drop_one(run: &StatementRun<'_>, name: &str, cascade: bool) -> Result<V
     let mut dropped = vec![];
     if cascade {
         let functions = BTreeSet::from([name.to_string()]);
-        let views = with_dependants(&run.catalog.view, &[], &functions, run.state.config_options());
+        let views = with_dependants(&run.catalog.view, &[], &functions, run.catalog.shared.template.config_options());
         dropped.extend(store.drop_tables(&views, true).await?);
     }
     let through = callers(&run.catalog.view, name, run.state.config_options());

@@ -10,7 +10,7 @@ use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use datafusion::sql::unparser::expr_to_sql;
 use datafusion_datasource::sink::DataSinkExec;
 use nectarine_catalog::{
-    CatalogError, ColumnDefault, FileFormatKind, Replace, TableDef, TableId, TableKind, TableName,
+    CatalogError, ColumnDefault, FileFormatKind, Replace, TableDef, TableId, TableKind, TableName, looks_like_location,
 };
 use nectarine_executor::ExtentSink;
 use nectarine_planner::nullable_values;
@@ -18,6 +18,7 @@ use nectarine_planner::sql::{self, ParseOptions};
 use parking_lot::Mutex;
 
 use super::check_schema;
+use crate::access::Rights;
 use crate::command::StatementRun;
 use crate::external;
 use crate::managed::{self, CreateCommit, now_micros};
@@ -206,7 +207,10 @@ pub(super) fn exists(
     if if_not_exists && or_replace {
         return Err(EngineError::new(ErrorKind::Sql, "IF NOT EXISTS and OR REPLACE exclude each other"));
     }
-    let Some(found) = run.catalog.view.tables.get(name) else { return Ok(None) };
+    let Some(found) = run.catalog.view.tables.get(name) else {
+        check_is_no_location(run.rights(), name)?;
+        return Ok(None);
+    };
     if if_not_exists {
         return Ok(Some(run.noticed(tag, format!("\"{}\" already exists, skipping", name.name))));
     }
@@ -214,6 +218,7 @@ pub(super) fn exists(
         return Err(CatalogError::AlreadyExists { what: found.kind.word(), name: name.name.clone() }.into());
     }
     run.rights().check_owns(found)?;
+    check_is_no_location(run.rights(), name)?;
     let word = match tag {
         "CREATE EXTERNAL TABLE" => "table".to_string(),
         tag => tag.trim_start_matches("CREATE ").to_ascii_lowercase(),
@@ -223,6 +228,16 @@ pub(super) fn exists(
             .with_hint("drop it first, or choose another name"));
     }
     Ok(None)
+}
+
+/// Fails if a name would stand in the way of files: who reads them by their location would read the table instead.
+pub(super) fn check_is_no_location(rights: &Rights, name: &TableName) -> Result<()> {
+    match looks_like_location(&name.name) {
+        true => rights.check_admin(&format!("name something \"{}\", as files are named", name.name)).map_err(|error| {
+            error.with_hint("choose a name without \"/\" and \"*\" that does not end as a file's does")
+        }),
+        false => Ok(()),
+    }
 }
 
 pub(super) fn unique_names(schema: &Schema) -> Result<()> {

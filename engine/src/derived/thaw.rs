@@ -147,6 +147,8 @@ async fn state(catalog: &StatementCatalog, derived: &DerivedTable) -> Result<Ses
     for (key, value) in &derived.settings {
         options.set(key, value)?;
     }
+    // What there is to list is not kept in extents.
+    options.catalog.information_schema = false;
     let template = catalog.shared.template.clone();
     let config = SessionConfig::from(options);
     let mut state = SessionStateBuilder::new_from_existing(template).with_config(config).build();
