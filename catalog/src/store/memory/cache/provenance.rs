@@ -113,8 +113,7 @@ impl Cache {
             }
         }
         // A file is the same by whatever links it is reached.
-        let real: Vec<Arc<str>> =
-            locations.iter().filter_map(|url| scope.without_links(url)).map(|url| Arc::from(url)).collect();
+        let real: Vec<Arc<str>> = locations.iter().filter_map(|url| scope.without_links(url)).map(Arc::from).collect();
         locations.extend(real);
         move |url: &str| {
             locations.contains(url)
