@@ -75,6 +75,14 @@ pub enum CatalogError {
         /// Which.
         name: TableName,
     },
+    /// CREATE OR REPLACE met another table than the one that it was to replace.
+    #[error("cannot replace \"{}\": {what} while the statement ran", name.name)]
+    NotAsSeen {
+        /// Its name.
+        name: TableName,
+        /// What happened to it.
+        what: &'static str,
+    },
     /// The metadata was written by a newer Nectarine.
     #[error(
         "cannot open \"{location}\": its format version {found} is newer than {supported}, the newest this version of nectarine knows"

@@ -12,7 +12,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Extent, JobId, TableDef, TableId};
+use crate::{Extent, JobId, Replace, TableDef, TableId};
 
 /// A job as it is kept. Times are microseconds since 1970.
 #[derive(Clone, PartialEq, Debug)]
@@ -185,16 +185,14 @@ pub enum JobEffect<'a> {
         /// Its new extents.
         extents: &'a [Extent],
     },
-    /// Makes a table; see `MetadataStore::create_table_from`.
+    /// Makes a table; see `MetadataStore::create_table`.
     Create {
         /// The table.
         table: &'a TableDef,
         /// Its first extents.
         extents: &'a [Extent],
-        /// Whether one of the same name goes.
-        replace: bool,
-        /// The table that goes and how many of its extents were read, if the rows come from there.
-        read: Option<(TableId, usize)>,
+        /// What becomes of one that has its name.
+        replace: Replace,
     },
 }
 

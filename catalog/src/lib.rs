@@ -6,6 +6,7 @@
 //!   fingerprint   the stable 256-bit name of bytes and of descriptions
 //!   table         a named relation: managed or external stream of extents, or a view
 //!   named         programs kept by name: materialized views, derived tables, what depends on what
+//!   replace       what a new table does with one that has its name
 //!   extent        an immutable piece of a stream
 //!   stats         what is known of an extent's columns, kept small
 //!   identity      how a file is recognised without reading it, and when that is not enough
@@ -36,6 +37,7 @@ mod location;
 mod named;
 mod object_stores;
 mod pieces;
+mod replace;
 mod report;
 pub mod stats;
 pub mod store;
@@ -59,12 +61,14 @@ pub use identity::{Clock, FileIdentity, RACY_NS, SystemClock, content_fingerprin
 pub use ids::{JobId, QueryId, ReportId, TableId};
 pub use job::{Job, JobBounds, JobChanged, JobEffect, JobPoint, JobQuery, JobResult, JobSpec, JobState};
 pub use listing::{ListedFile, infer_partition_columns, list, list_partitioned};
-pub use location::{Compression, FileKind, Location, looks_like_location, object_path};
+pub use location::{Compression, FileKind, Location, folder_without_links, looks_like_location, object_path};
 pub use named::{
-    DerivedSource, DerivedSources, DerivedTable, Frozen, FrozenRelation, FrozenStream, MaterializedView, depends_on,
+    DerivedSource, DerivedSources, DerivedTable, Frozen, FrozenRelation, FrozenStream, MaterializedView, Mentions,
+    needs_extents,
 };
 pub use object_stores::{ObjectStores, SteadyStore, is_store_option, plain_location, store_url};
 pub use pieces::in_order;
+pub use replace::Replace;
 pub use report::{CatchUp, Concurrency, Report, ReportOutput, ReportRun, ReportSpec, RunPlan, RunQuery, RunState};
 pub use table::{ColumnDefault, ExternalSource, FileFormatKind, Function, TableDef, TableKind, TableName};
 pub use text::{CsvDialect, CsvRecords, OpenQuote, whole_records};

@@ -211,14 +211,24 @@ impl Location {
             Place::Local(path) => path.display().to_string(),
             Place::Remote(path) => path.to_string(),
         };
-        let mut url = self.store.to_string();
-        for component in fixed.split('/').filter(|component| !component.is_empty()) {
-            if !url.ends_with('/') {
-                url.push('/');
-            }
-            push_encoded(&mut url, component);
+        url_of(self.store.as_str(), &fixed)
+    }
+
+    /// The same place by a path without links, if this one has some. Asks the file system; of what is not there, what is above
+    /// it counts.
+    pub fn without_links(&self) -> Option<Self> {
+        let Place::Local(path) = &self.place else { return None };
+        let real = real_path(path);
+        if real == *path {
+            return None;
         }
-        url
+        let root = Path::new("/");
+        if self.glob.is_none() {
+            let folder = if self.folder { "/" } else { "" };
+            return Self::parse_name(&format!("{}{folder}", real.to_str()?), root).ok();
+        }
+        let pattern = self.text.strip_prefix(path.to_str()?)?;
+        Self::parse(&format!("{}{pattern}", real.to_str()?), root).ok()
     }
 
     pub(crate) fn place(&self) -> &Place {
@@ -243,6 +253,39 @@ pub fn looks_like_location(name: &str) -> bool {
         || name.starts_with('~')
         || name.contains('*')
         || FileKind::of(name).is_some()
+}
+
+/// Where a folder is that is reached through links: full URLs that end in a slash. `None` if there are none in its way. Asks the
+/// file system; of what is not there, what is above it counts.
+pub fn folder_without_links(url: &str) -> Option<String> {
+    let path = local_path(url)?;
+    let real = real_path(&path);
+    if real == path {
+        return None;
+    }
+    Some(format!("{}/", url_of("file:///", real.to_str()?).trim_end_matches('/')))
+}
+
+/// The path that links lead to, as far as it is there.
+fn real_path(path: &Path) -> PathBuf {
+    for above in path.ancestors() {
+        if let (Ok(real), Ok(rest)) = (above.canonicalize(), path.strip_prefix(above)) {
+            // Not joined if there is nothing: that would put a slash at its end.
+            return if rest.as_os_str().is_empty() { real } else { real.join(rest) };
+        }
+    }
+    path.to_path_buf()
+}
+
+fn url_of(store: &str, path: &str) -> String {
+    let mut url = store.to_string();
+    for component in path.split('/').filter(|component| !component.is_empty()) {
+        if !url.ends_with('/') {
+            url.push('/');
+        }
+        push_encoded(&mut url, component);
+    }
+    url
 }
 
 fn split_scheme(text: &str) -> Option<(&str, &str)> {
@@ -389,6 +432,36 @@ mod tests {
         std::os::unix::fs::symlink(real.join("a/b"), real.join("link")).unwrap();
         let location = Location::parse("link/../x.csv", &real).unwrap();
         assert_eq!(location.as_str(), real.join("a/x.csv").display().to_string());
+    }
+
+    #[test]
+    fn what_links_lead_to() {
+        let folder = tempfile::tempdir().unwrap();
+        let real = folder.path().canonicalize().unwrap();
+        std::fs::create_dir_all(real.join("a b")).unwrap();
+        std::fs::write(real.join("a b/x.csv"), "").unwrap();
+        std::os::unix::fs::symlink(real.join("a b"), real.join("link")).unwrap();
+        let text = |path: &str| format!("{}/{path}", real.display());
+        for (through, without) in [
+            ("link", "a b"),
+            ("link/", "a b/"),
+            ("link/x.csv", "a b/x.csv"),
+            ("link/gone/y.csv", "a b/gone/y.csv"),
+            ("link/*.csv", "a b/*.csv"),
+            ("link/**/{x,y}.csv", "a b/**/{x,y}.csv"),
+        ] {
+            let location = parse(&text(through));
+            let found = location.without_links().unwrap();
+            assert_eq!(found.as_str(), text(without), "{through}");
+            assert_eq!(found.is_glob(), location.is_glob(), "{through}");
+            assert_eq!(found.names_folder(), location.names_folder(), "{through}");
+            assert!(found.without_links().is_none(), "{through}");
+        }
+        assert!(parse("s3://bucket/link").without_links().is_none());
+        let url = |name: &str| format!("{}/", parse(&text(name)).url_beginning());
+        assert_eq!(folder_without_links(&url("link")), Some(url("a b")));
+        assert_eq!(folder_without_links(&url("a b")), None);
+        assert_eq!(folder_without_links("s3://bucket/link/"), None);
     }
 
     #[test]

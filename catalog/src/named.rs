@@ -6,8 +6,9 @@
 //!   derived table      text, and all that its names, its settings and its clock meant when it was made
 //! ```
 //!
-//! Depends      a materialized view on the names in its text, a derived table on the streams and derived tables whose
-//!              extents it holds. A derived table whose rows were copied depends on nothing.
+//! Depends      a materialized view on the names in its text, and in the texts of plain views that it reads so, as they are
+//!              when somebody asks; a derived table on the streams and derived tables whose extents it holds. A derived table
+//!              whose rows were copied depends on nothing.
 //! Protected    what one of them depends on is neither dropped nor renamed below it. Plain views protect nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -27,10 +28,20 @@ pub struct MaterializedView {
     pub query: String,
     /// The schema that its unqualified names belong to.
     pub default_schema: String,
-    /// All that its names stood for when it was made, below plain views as well.
+    /// What its text names, and what is below those plain views in it of which nobody knows what theirs name. Of one that an
+    /// older version made, all that was below it then.
     pub relations: Vec<TableName>,
-    /// Functions written in SQL that it calls, below plain views as well.
+    /// Functions written in SQL that it calls, in the same way.
     pub functions: Vec<String>,
+}
+
+/// The names in the text of a plain view, and what is below those plain views in it of which nobody knows what theirs name.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Mentions {
+    /// Tables and views.
+    pub relations: BTreeSet<TableName>,
+    /// Functions written in SQL.
+    pub functions: BTreeSet<String>,
 }
 
 /// A program on the extents of one moment.
@@ -154,24 +165,73 @@ impl DerivedTable {
     }
 }
 
-/// Whether the first can not be read, or not be remade, without the second.
-pub fn depends_on(table: &TableDef, other: &TableDef) -> bool {
-    match &table.kind {
-        TableKind::MaterializedView(view) => view.relations.contains(&other.name),
-        TableKind::Derived(derived) => derived.needs(other.id),
-        TableKind::Managed { .. } | TableKind::External(_) | TableKind::View { .. } => false,
+/// Whether the first is a derived table that can not be remade without the second.
+pub fn needs_extents(table: &TableDef, other: &TableDef) -> bool {
+    matches!(&table.kind, TableKind::Derived(derived) if derived.needs(other.id))
+}
+
+/// What the texts of materialized views stand on, with those of plain views between. It is looked for each time, because any of
+/// these views may be another by now.
+struct Below<'a> {
+    views: BTreeMap<TableId, (BTreeSet<&'a TableName>, BTreeSet<&'a str>)>,
+}
+
+impl<'a> Below<'a> {
+    fn of(tables: &'a [TableDef]) -> Self {
+        let plain = plain_views(tables);
+        let names = |table: &'a TableDef| match &table.kind {
+            TableKind::MaterializedView(view) => Some((table.id, names_below(&plain, view))),
+            _ => None,
+        };
+        Self { views: tables.iter().filter_map(names).collect() }
     }
+
+    /// Whether the first can not be read, or not be remade, without the second.
+    fn depends_on(&self, table: &TableDef, other: &TableDef) -> bool {
+        self.knows(table, other) || needs_extents(table, other)
+    }
+
+    /// Whether the first is a materialized view that finds the second by its name.
+    fn knows(&self, table: &TableDef, other: &TableDef) -> bool {
+        self.views.get(&table.id).is_some_and(|(relations, _)| relations.contains(&other.name))
+    }
+}
+
+/// Plain views, with what their texts name.
+fn plain_views(tables: &[TableDef]) -> BTreeMap<&TableName, &Mentions> {
+    let tables = tables.iter().filter_map(|table| match &table.kind {
+        TableKind::View { mentions, .. } => mentions.as_ref().map(|mentions| (&table.name, mentions)),
+        _ => None,
+    });
+    tables.collect()
+}
+
+/// The names in the text of a materialized view, and in those of plain views that it reads so.
+fn names_below<'a>(
+    plain: &BTreeMap<&'a TableName, &'a Mentions>,
+    view: &'a MaterializedView,
+) -> (BTreeSet<&'a TableName>, BTreeSet<&'a str>) {
+    let mut relations: BTreeSet<&TableName> = view.relations.iter().collect();
+    let mut functions: BTreeSet<&str> = view.functions.iter().map(String::as_str).collect();
+    let mut left: Vec<&TableName> = view.relations.iter().collect();
+    while let Some(name) = left.pop() {
+        let Some(mentions) = plain.get(name).copied() else { continue };
+        functions.extend(mentions.functions.iter().map(String::as_str));
+        left.extend(mentions.relations.iter().filter(|name| relations.insert(*name)));
+    }
+    (relations, functions)
 }
 
 /// All of `tables` that go when `first` do: they, what depends on them, what depends on that.
 pub(crate) fn with_dependants(tables: &[TableDef], first: &[TableId]) -> BTreeSet<TableId> {
+    let known = Below::of(tables);
     let mut found: BTreeSet<TableId> = first.iter().copied().collect();
     loop {
         let is_found = |table: &&TableDef| found.contains(&table.id);
         let below: Vec<&TableDef> = tables.iter().filter(is_found).collect();
         let more: Vec<TableId> = tables
             .iter()
-            .filter(|table| !found.contains(&table.id) && below.iter().any(|other| depends_on(table, other)))
+            .filter(|table| !found.contains(&table.id) && below.iter().any(|other| known.depends_on(table, other)))
             .map(|table| table.id)
             .collect();
         if more.is_empty() {
@@ -181,13 +241,11 @@ pub(crate) fn with_dependants(tables: &[TableDef], first: &[TableId]) -> BTreeSe
     }
 }
 
-/// The materialized views that call a function.
-pub(crate) fn callers(tables: &[TableDef], function: &str) -> Vec<TableId> {
-    let calls = |table: &&TableDef| match &table.kind {
-        TableKind::MaterializedView(view) => view.functions.iter().any(|name| name == function),
-        _ => false,
-    };
-    tables.iter().filter(calls).map(|table| table.id).collect()
+/// The materialized views that call a function, or one of those `through` which it is called.
+pub(crate) fn callers(tables: &[TableDef], function: &str, through: &[String]) -> Vec<TableId> {
+    let mut known = Below::of(tables).views;
+    known.retain(|_, (_, called)| called.iter().any(|name| *name == function || through.iter().any(|one| one == name)));
+    known.into_keys().collect()
 }
 
 /// What is dropped with `ids`: without `cascade` nothing else may have to go.
@@ -202,7 +260,8 @@ pub(crate) fn dropped_with(
         let others: Vec<&TableDef> = others.collect();
         if !others.is_empty() {
             let named = ids.iter().filter_map(|id| tables.iter().find(|table| table.id == *id));
-            let below = named.clone().find(|named| others.iter().any(|other| depends_on(other, named)));
+            let known = Below::of(tables);
+            let below = named.clone().find(|named| others.iter().any(|other| known.depends_on(other, named)));
             return Err(refused("drop", below.unwrap_or(table), &others));
         }
     }
@@ -211,7 +270,8 @@ pub(crate) fn dropped_with(
 
 /// Fails if a materialized view knows the table by its name.
 pub(crate) fn may_rename(tables: &[TableDef], table: &TableDef) -> Result<(), CatalogError> {
-    let by_name = |other: &&TableDef| matches!(&other.kind, TableKind::MaterializedView(view) if other.id != table.id && view.relations.contains(&table.name));
+    let known = Below::of(tables);
+    let by_name = |other: &&TableDef| other.id != table.id && known.knows(other, table);
     match tables.iter().filter(by_name).collect::<Vec<_>>().as_slice() {
         [] => Ok(()),
         others => Err(refused("rename", table, others)),
@@ -234,12 +294,11 @@ pub(crate) fn may_replace(tables: &[TableDef], old: &TableDef, new: TableId) -> 
 pub(crate) fn stands(tables: &[TableDef], new: &TableDef) -> Result<(), CatalogError> {
     let gone = match &new.kind {
         TableKind::MaterializedView(view) => {
-            view.relations.iter().find(|name| !tables.iter().any(|table| table.name == **name)).cloned()
+            let (relations, _) = names_below(&plain_views(tables), view);
+            relations.into_iter().find(|name| !tables.iter().any(|table| table.name == **name)).cloned()
         }
-        // A copy takes the place of what it is a copy of.
-        TableKind::Derived(derived) if derived.pinned.is_some() => {
-            (!tables.iter().any(|table| table.id == new.id)).then(|| new.name.clone())
-        }
+        // A copy needs nothing.
+        TableKind::Derived(derived) if derived.pinned.is_some() => None,
         TableKind::Derived(derived) => derived
             .relations
             .iter()
@@ -346,6 +405,13 @@ mod tests {
         table(name, TableKind::MaterializedView(view))
     }
 
+    fn plain(name: &str, over: &TableDef, function: &str) -> TableDef {
+        let relations = BTreeSet::from([over.name.clone()]);
+        let mentions = Some(Mentions { relations, functions: BTreeSet::from([function.to_owned()]) });
+        let (query, default_schema) = (String::new(), "public".to_owned());
+        table(name, TableKind::View { query, default_schema, mentions })
+    }
+
     fn derived(name: &str, over: &TableDef, pinned: Option<FileFormatKind>) -> TableDef {
         let what = match over.kind {
             TableKind::Derived(_) => Frozen::Derived { id: over.id },
@@ -387,8 +453,42 @@ mod tests {
         assert_eq!(all, BTreeSet::from([t.id, d.id, above.id, v.id]));
         let together = dropped_with(&tables, &[v.id, above.id], false).expect("nothing is left out");
         assert_eq!(together.len(), 2);
-        assert_eq!(callers(&tables, "f"), [v.id]);
-        assert!(callers(&tables, "g").is_empty());
+        assert_eq!(callers(&tables, "f", &[]), [v.id]);
+        assert!(callers(&tables, "g", &[]).is_empty());
+        assert_eq!(callers(&tables, "g", &["f".to_owned()]), [v.id], "by way of another function");
+    }
+
+    /// What a materialized view stands on is what the plain views below it say now.
+    #[test]
+    fn plain_views_between_are_looked_through() {
+        let (t, u) = (managed("t"), managed("u"));
+        let (first, second) = (plain("first", &t, "g"), plain("second", &plain("first", &t, "g"), "h"));
+        let v = materialized("v", &[&second]);
+        let tables = [t.clone(), u.clone(), first.clone(), second.clone(), v.clone()];
+        for (table, is_needed) in [(&t, true), (&u, false), (&first, true), (&second, true)] {
+            assert_eq!(dropped_with(&tables, &[table.id], false).is_err(), is_needed, "{}", table.name);
+            assert_eq!(may_rename(&tables, table).is_err(), is_needed, "{}", table.name);
+        }
+        assert_eq!(with_dependants(&tables, &[t.id]), BTreeSet::from([t.id, v.id]), "plain views stay");
+        let called = ["f", "g", "h", "i"].map(|function| !callers(&tables, function, &[]).is_empty());
+        assert_eq!(called, [true, true, true, false]);
+        let replaced = [t.clone(), u.clone(), plain("first", &u, "i"), second.clone(), v.clone()];
+        assert!(dropped_with(&replaced, &[t.id], false).is_ok() && may_rename(&replaced, &t).is_ok());
+        assert!(dropped_with(&replaced, &[u.id], false).is_err() && may_rename(&replaced, &u).is_err());
+        assert_eq!(with_dependants(&replaced, &[t.id]), BTreeSet::from([t.id]));
+        assert!(callers(&replaced, "g", &[]).is_empty() && !callers(&replaced, "i", &[]).is_empty());
+        assert!(stands(&replaced, &v).is_ok());
+        assert!(stands(&[t, replaced[2].clone(), second], &v).is_err(), "what is below the views is gone");
+        // They may even go round in circles.
+        let round = [plain("first", &v, "g"), plain("second", &first, "h"), v.clone()];
+        assert!(dropped_with(&round, &[v.id], false).is_ok());
+    }
+
+    #[test]
+    fn views_of_older_versions_are_read() {
+        let text = r#"{"kind":"view","query":"SELECT 1","default_schema":"public"}"#;
+        let kind: TableKind = serde_json::from_str(text).expect("a view");
+        assert!(matches!(kind, TableKind::View { mentions: None, .. }));
     }
 
     #[test]
@@ -409,7 +509,8 @@ mod tests {
 
     #[test]
     fn definitions_survive_as_text() {
-        for kind in [materialized("v", &[&managed("t")]).kind, derived("d", &managed("t"), None).kind] {
+        let t = managed("t");
+        for kind in [materialized("v", &[&t]).kind, derived("d", &t, None).kind, plain("p", &t, "f").kind] {
             let text = serde_json::to_string(&kind).expect("written");
             assert_eq!(serde_json::from_str::<TableKind>(&text).expect("read"), kind);
         }

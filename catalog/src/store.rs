@@ -17,6 +17,7 @@ pub(crate) use self::conformance::cache as conformance_cache;
 use std::fmt;
 use std::sync::Arc;
 
+use arrow::datatypes::SchemaRef;
 use async_trait::async_trait;
 
 pub use self::memory::MemoryStore;
@@ -28,9 +29,9 @@ use crate::cache::{
     UseCount,
 };
 use crate::{
-    Access, AccessChange, CatalogError, DerivedSources, Extent, Fingerprint, Function, Job, JobBounds, JobChanged,
-    JobEffect, JobId, JobPoint, JobQuery, QueryId, Report, ReportId, ReportRun, Result, RunPlan, RunQuery, RunState,
-    TableDef, TableId, TableName,
+    Access, AccessChange, CatalogError, DerivedSources, Extent, FileFormatKind, Fingerprint, Function, Job, JobBounds,
+    JobChanged, JobEffect, JobId, JobPoint, JobQuery, QueryId, Replace, Report, ReportId, ReportRun, Result, RunPlan,
+    RunQuery, RunState, TableDef, TableId, TableName,
 };
 
 /// Durable metadata of one home.
@@ -51,22 +52,22 @@ pub trait MetadataStore: fmt::Debug + Send + Sync {
 
     /// All tables and views, sorted by name.
     async fn tables(&self) -> Result<Vec<TableDef>>;
-    /// Adds a table together with its first extents. With `replace`, one of the same name is dropped in the same
-    /// transaction and returned; without, `AlreadyExists`. `NotFound` if the schema does not exist. `HasDependants` if a
-    /// derived table needs the extents of the one that would be replaced (one of the same id stays what it was);
-    /// `TableNotFound` if the new one stands on something that is gone.
-    async fn create_table(&self, table: &TableDef, extents: &[Extent], replace: bool) -> Result<Option<TableDef>> {
-        self.create_table_from(table, extents, replace, None).await
-    }
-    /// The same for a table whose rows were made from those of the one that it replaces: so many extents of it were `read`.
-    /// `Overtaken` if it is another one by now, or has more: what others committed must not be lost.
-    async fn create_table_from(
+    /// Adds a table together with its first extents. One that it may [`Replace`] is dropped in the same transaction and
+    /// returned: what others committed meanwhile must not be lost, so it has to be the one that was seen, in the hands of the
+    /// owner that the new one has (`NotAsSeen`), and to have the extents that were read (`Overtaken`). `AlreadyExists` if
+    /// none is to be replaced. `NotFound` if the schema does not exist. `HasDependants` if a derived table needs the extents
+    /// of the one that would be replaced (one of the same id stays what it was); `TableNotFound` if the new one stands on
+    /// something that is gone.
+    async fn create_table(&self, table: &TableDef, extents: &[Extent], replace: Replace) -> Result<Option<TableDef>>;
+    /// Gives a derived table files of its own in the place of its program's extents, and leaves all else as it is by now.
+    /// False, and nothing happened, if it has some already; `TableNotFound` if it is gone.
+    async fn pin_derived_table(
         &self,
-        table: &TableDef,
+        id: TableId,
+        format: FileFormatKind,
+        schema: &SchemaRef,
         extents: &[Extent],
-        replace: bool,
-        read: Option<(TableId, usize)>,
-    ) -> Result<Option<TableDef>>;
+    ) -> Result<bool>;
     /// Forgets tables and their extents, all or none; `TableNotFound` if one is gone. What is known of an external
     /// location's files stays: it belongs to the location, which another table may read too. With `cascade` everything
     /// that depends on them goes as well; without, that is `HasDependants`. Returns all that went.
@@ -75,8 +76,9 @@ pub trait MetadataStore: fmt::Debug + Send + Sync {
     async fn drop_table(&self, id: TableId) -> Result<()> {
         self.drop_tables(&[id], false).await.map(drop)
     }
-    /// Gives a table another name; `AlreadyExists` if taken, `NotFound` if the schema does not exist, `TableNotFound`
-    /// if the table is gone, `HasDependants` if a materialized view knows it by its name.
+    /// Gives a table another name, which what entries were made of is known by as well from now on; `AlreadyExists` if taken,
+    /// `NotFound` if the schema does not exist, `TableNotFound` if the table is gone, `HasDependants` if a materialized view
+    /// knows it by its name.
     async fn rename_table(&self, id: TableId, name: &TableName) -> Result<()>;
 
     /// The extents of a managed table, in order; none for other tables. `TableNotFound` if it was dropped, so that a
@@ -98,8 +100,9 @@ pub trait MetadataStore: fmt::Debug + Send + Sync {
     /// With `replace`, one of the same name is replaced; without, `AlreadyExists`.
     async fn create_function(&self, function: &Function, replace: bool) -> Result<()>;
     /// `NotFound` if there is none. With `cascade` the materialized views that call it go as well, and are returned;
-    /// without, that is `HasDependants`.
-    async fn drop_function(&self, name: &str, cascade: bool) -> Result<Vec<TableDef>>;
+    /// without, that is `HasDependants`. `through` are the functions that call it, or call those: their texts are not read
+    /// here.
+    async fn drop_function(&self, name: &str, through: &[String], cascade: bool) -> Result<Vec<TableDef>>;
 
     /// Users, roles and rights.
     async fn access(&self) -> Result<Access>;
@@ -186,12 +189,19 @@ pub trait MetadataStore: fmt::Debug + Send + Sync {
     /// Drops all dependants of the scope, as [`Self::evict_cache_entries`] does. Statements that began before this publish
     /// nothing any more.
     async fn purge(&self, scope: &DataScope, remember: usize, note: &EvictionNote<'_>) -> Result<DroppedEntries>;
-    /// Files that [`Self::purge`] left to delete, until they are forgotten; sorted by location.
-    async fn purged_parts(&self) -> Result<Vec<EntryPart>>;
+    /// Files of dropped entries that nobody has seen deleted yet, until they are forgotten; sorted by location. Those that
+    /// [`Self::purge`] left to delete, and those that were added.
+    async fn undeleted_parts(&self) -> Result<Vec<EntryPart>>;
+    /// What those files take.
+    async fn undeleted_bytes(&self) -> Result<u64>;
+    /// Those files could not be deleted; what is known already stays as it is.
+    async fn add_undeleted_parts(&self, parts: &[EntryPart]) -> Result<()>;
     /// Those files are gone.
-    async fn forget_purged_parts(&self, locations: &[String]) -> Result<()>;
+    async fn forget_undeleted_parts(&self, locations: &[String]) -> Result<()>;
     /// What derived tables were made of that were dropped or replaced, sorted by id.
     async fn dropped_derived_tables(&self) -> Result<Vec<DerivedSources>>;
+    /// The folders of local files that entries were made of, as full URLs that end in a slash; sorted.
+    async fn local_folders(&self) -> Result<Vec<String>>;
     /// What is known of the files of external locations that the scope means, with the key under which it was saved. To be
     /// asked before the scope is purged: where a table's files were is known from its dependants.
     async fn known_files_of(&self, scope: &DataScope) -> Result<Vec<(String, KnownFile)>>;
@@ -220,7 +230,8 @@ pub trait MetadataStore: fmt::Debug + Send + Sync {
     async fn unpin(&self, subject: &PinSubject) -> Result<Option<Pin>>;
     /// Moves pins of views to entries that are there.
     async fn move_pins(&self, moves: &PinMoves) -> Result<()>;
-    /// Sets room aside, if what entries and all leases come to stays within the budget; replaces the holder's lease.
+    /// Sets room aside, if what entries, all leases and files that could not be deleted come to stays within the budget; replaces
+    /// the holder's lease.
     async fn reserve_cache_space(&self, request: &SpaceRequest) -> Result<SpaceOutcome>;
     /// Replaces the holder's lease, whatever the budget.
     async fn save_cache_lease(&self, lease: &CacheLease) -> Result<()>;
@@ -396,6 +407,6 @@ pub(crate) fn no_such_schema(name: &str) -> CatalogError {
     CatalogError::NotFound { what: "schema", name: name.to_owned() }
 }
 
-fn table_exists(name: &TableName) -> CatalogError {
+pub(crate) fn table_exists(name: &TableName) -> CatalogError {
     CatalogError::AlreadyExists { what: "table", name: name.to_string() }
 }

@@ -6,7 +6,7 @@ use std::fmt;
 use arrow::datatypes::SchemaRef;
 use serde::{Deserialize, Serialize};
 
-use crate::{DerivedTable, MaterializedView, TableId};
+use crate::{DerivedTable, MaterializedView, Mentions, TableId};
 
 /// Schema and name, both as they are compared: exactly.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
@@ -81,6 +81,9 @@ pub enum TableKind {
         query: String,
         /// The schema that its unqualified names belong to.
         default_schema: String,
+        /// What its text names; not known of views of older versions.
+        #[serde(default)]
+        mentions: Option<Mentions>,
     },
     /// A program kept by name: a query whose result is kept.
     MaterializedView(MaterializedView),
@@ -102,7 +105,7 @@ impl TableKind {
     /// The text and the schema of names of what is planned afresh at each use.
     pub fn as_view(&self) -> Option<(&str, &str)> {
         match self {
-            Self::View { query, default_schema } => Some((query, default_schema)),
+            Self::View { query, default_schema, .. } => Some((query, default_schema)),
             Self::MaterializedView(view) => Some((&view.query, &view.default_schema)),
             Self::Managed { .. } | Self::External(_) | Self::Derived(_) => None,
         }

@@ -159,6 +159,10 @@ impl Reading<'_> {
             if known.tail && range.end < self.size {
                 return Ok(kept);
             }
+            // An older version may have cut there.
+            if range.start == 0 && !known.tail && !self.dialect.has_first_record(file, range)? {
+                return Ok(Vec::new());
+            }
             file.seek(SeekFrom::Start(range.start))?;
             let content = hash_reader(file, range.len())?;
             if (self.name)(range.start, &content) != known.fingerprint {
@@ -199,6 +203,14 @@ impl Reading<'_> {
         let mut ranges = Vec::new();
         let mut tail_start = start;
         let lines = records.were_lines();
+        // Before its first record there is nothing to cut off: the header is looked for where the file begins.
+        if let Some((end, _)) = whole_records
+            && start == 0
+            && !self.dialect.has_first_record(file, ByteRange { start, end })?
+        {
+            whole_records = None;
+            tail = all.clone();
+        }
         if let Some((end, content)) = whole_records {
             ranges.push(TextRange { lines, ..self.range(start, end, &content, false) });
             tail_start = end;

@@ -92,13 +92,14 @@ fn carry_out(shell: &mut Shell, engine: &Engine, task: &CacheTask) -> Result<()>
             Ok(shell.output.flush()?)
         }
         CacheTask::Stats => {
-            let CacheStats { budget, reserved, evicted, evicted_bytes, .. } =
+            let CacheStats { budget, reserved, evicted, evicted_bytes, undeleted, .. } =
                 runtime.block_on(cache.stats()).map_err(failed)?;
             let sql = format!(
                 "SELECT count(*) AS results, coalesce(sum(bytes), 0) AS bytes, coalesce(sum(uses), 0) AS uses, \
                  round(coalesce(sum(cost_ms), 0) / 1000, 1) AS computed_in_s, \
                  round(coalesce(sum(saved_ms), 0) / 1000, 1) AS saved_s, {budget} AS budget, {reserved} AS reserved, \
-                 {evicted} AS evicted, {evicted_bytes} AS evicted_bytes FROM system.cache_entries"
+                 {evicted} AS evicted, {evicted_bytes} AS evicted_bytes, {undeleted} AS undeleted \
+                 FROM system.cache_entries"
             );
             shell.print_answer(&sql, &view, None).map(|_| ())
         }
@@ -111,7 +112,7 @@ fn carry_out(shell: &mut Shell, engine: &Engine, task: &CacheTask) -> Result<()>
 }
 
 fn told(collected: &Collected) -> String {
-    let Collected { parts, unfinished, foreign, bytes, entries, lists, processes } = collected;
+    let Collected { parts, unfinished, foreign, bytes, entries, lists, processes, left, left_bytes } = collected;
     let kinds = [(parts, "that no result has"), (unfinished, "unfinished"), (foreign, "that no computation made")];
     let n_files: usize = kinds.iter().map(|(n, _)| **n).sum();
     let named: Vec<_> = kinds.iter().filter(|(n, _)| **n > 0).map(|(n, what)| format!("{n} {what}")).collect();
@@ -126,6 +127,9 @@ fn told(collected: &Collected) -> String {
     ];
     for (n, what) in others.into_iter().filter(|(n, _)| **n > 0) {
         told.push_str(&format!(", {n} {what}"));
+    }
+    if *left > 0 {
+        told.push_str(&format!("; {left} files of {left_bytes} bytes could not be deleted"));
     }
     told
 }

@@ -7,6 +7,7 @@
 //!   token       what services log in with
 //!   settings    which settings are whose to change
 //!   streams     a table as somebody may use it
+//!   plan        what a plan reads, before anything of it runs
 //! ```
 //!
 //! Keeps true   rights are looked at when a statement is planned, each time and whatever it will read from the cache: a table
@@ -17,6 +18,7 @@
 
 mod owner;
 mod password;
+mod plan;
 mod settings;
 mod statement;
 mod streams;
@@ -28,6 +30,7 @@ use nectarine_catalog::{Access, Privilege, TableDef, TableKind};
 use nectarine_planner::sql::Statement;
 
 pub(crate) use self::password::{NO_PASSWORD, fits, hashed, random_password};
+pub(crate) use self::plan::{check_again, check_plan, each_table};
 pub(crate) use self::settings::check_set;
 pub(crate) use self::statement::{FIRST_USER, run};
 pub(crate) use self::streams::StreamsFor;

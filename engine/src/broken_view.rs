@@ -23,6 +23,11 @@ impl BrokenView {
     pub(crate) fn new(schema: SchemaRef, definition: Option<String>, reason: DataFusionError) -> Self {
         Self { schema, definition, reason: Arc::new(reason) }
     }
+
+    /// Why it cannot be read.
+    pub(crate) fn reason(&self) -> DataFusionError {
+        DataFusionError::Shared(Arc::clone(&self.reason))
+    }
 }
 
 #[async_trait]
@@ -46,6 +51,6 @@ impl TableProvider for BrokenView {
         _filters: &[Expr],
         _limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        Err(DataFusionError::Shared(Arc::clone(&self.reason)))
+        Err(self.reason())
     }
 }

@@ -54,6 +54,14 @@ impl CatalogView {
         self.tables.get(&TableName::new(schema, name))
     }
 
+    /// Whether rights, and whose tables are, are the same as they were. What came or went since has nothing to do with it.
+    pub(crate) fn allows_as(&self, before: &Self) -> bool {
+        let owners: HashMap<TableId, &Option<String>> =
+            self.tables.values().map(|table| (table.id, &table.owner)).collect();
+        let is_same = |table: &Arc<TableDef>| owners.get(&table.id).is_none_or(|owner| **owner == table.owner);
+        self.access == before.access && before.tables.values().all(is_same)
+    }
+
     pub(crate) fn has_schema(&self, name: &str) -> bool {
         self.schemas.iter().any(|schema| schema == name)
     }

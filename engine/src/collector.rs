@@ -12,6 +12,7 @@
 //! Never takes what is in flight. In this order, for each section of the store: what is there, then who is alive and what this
 //! process has in flight, then which files entries have. A part that is about to be published is protected at the second
 //! question, or is an entry's by the third.
+//! What can not be deleted is written down, counts, and is tried again before anything else.
 //! Dies well     everything here may stop anywhere; the next sweep does the rest. A dead process's lease goes last, so that its
 //!               room is given back only when what it left is gone.
 //! Slow          on purpose: it rests as long as it works, unless somebody waits for it.
@@ -31,7 +32,7 @@ use std::time::{Duration, Instant};
 use futures::StreamExt;
 use nectarine_catalog::store::MetadataStore;
 use nectarine_catalog::{Clock, Fingerprint, ViewCache};
-use nectarine_executor::{DerivedStore, Found, FoundKind, Section, Writer};
+use nectarine_executor::{DerivedStore, Found, FoundKind, Removed, Section, Writer};
 
 use crate::Result;
 use crate::eviction::Evictor;
@@ -57,6 +58,10 @@ pub struct Collected {
     pub lists: usize,
     /// Processes that had died and left something.
     pub processes: usize,
+    /// Files that nobody needs and that could not be deleted.
+    pub left: usize,
+    /// What those take.
+    pub left_bytes: u64,
 }
 
 /// How much of the time a sweep may take.
@@ -92,13 +97,20 @@ impl Collector {
     pub(crate) async fn collect(&self, pace: Pace) -> Result<Collected> {
         let mut collected = Collected::default();
         let dead = self.dead().await?;
+        self.evictor.write_down_undeleted().await;
+        let tried = self.evictor.try_again(usize::MAX).await?;
+        (collected.parts, collected.bytes) = (tried.n_gone, tried.gone_bytes);
+        if tried.n_gone > 0 {
+            self.evictor.in_vain.learn(true);
+        }
+        let known = self.metadata.undeleted_parts().await?.into_iter().map(|part| part.location).collect();
         let mut sections = self.derived.sections();
         let mut is_whole = true;
         loop {
             let started = Instant::now();
             let Some(section) = sections.next().await else { break };
             match section {
-                Ok(section) => self.sweep(section, &mut collected).await?,
+                Ok(section) => self.sweep(section, &known, &mut collected).await?,
                 Err(error) => {
                     tracing::warn!(%error, "a part of the derived store can not be swept");
                     is_whole = false;
@@ -107,6 +119,10 @@ impl Collector {
             pace.rest(started).await;
         }
         collected.lists = self.sweep_lists(pace).await?;
+        for part in self.metadata.undeleted_parts().await? {
+            collected.left += 1;
+            collected.left_bytes += part.bytes;
+        }
         if is_whole {
             collected.processes = self.bury(&dead).await?;
         }
@@ -120,9 +136,13 @@ impl Collector {
         self.dead().await.is_ok_and(|dead| !dead.is_empty())
     }
 
-    async fn sweep(&self, section: Section, collected: &mut Collected) -> Result<()> {
+    /// `known` are parts that could not be deleted a moment ago.
+    async fn sweep(&self, section: Section, known: &HashSet<String>, collected: &mut Collected) -> Result<()> {
         let living = self.living().await?;
-        let suspects: Vec<Found> = section.found.iter().filter(|one| !self.is_needed(one, &living)).cloned().collect();
+        let is_suspect = |one: &&Found| {
+            !self.is_needed(one, &living) && !(one.kind == FoundKind::Part && known.contains(&one.location))
+        };
+        let suspects: Vec<Found> = section.found.iter().filter(is_suspect).cloned().collect();
         let marks = self.marks(&section, &suspects).await?;
         let mut garbage = parts::garbage(&suspects, &marks);
         garbage.extend(unfinished::garbage(&suspects));
@@ -131,7 +151,9 @@ impl Collector {
             let now = self.clock.now_ns() / 1000;
             let mut garbage = self.derived.look_at(garbage).await;
             garbage.retain(|one| one.writer.is_some() || is_old(one, now));
-            for gone in self.derived.remove(garbage).await {
+            let removed = self.derived.remove(garbage).await;
+            self.left(&removed).await?;
+            for gone in removed.gone {
                 tracing::debug!(location = gone.location, kind = ?gone.kind, "swept");
                 collected.bytes += gone.bytes;
                 *match gone.kind {
@@ -143,6 +165,21 @@ impl Collector {
         }
         if section.range.is_some() {
             collected.entries += self.sweep_lost(&section, &marks).await?;
+        }
+        Ok(())
+    }
+
+    /// Writes down which parts could not be deleted: before the leases go that counted them.
+    async fn left(&self, removed: &Removed) -> Result<()> {
+        let parts: Vec<_> = removed.left.iter().filter(|(one, _)| one.kind == FoundKind::Part).collect();
+        if let Some((one, error)) = removed.left.first() {
+            tracing::debug!(location = one.location, %error, "garbage stays for now");
+        }
+        if let Some((_, error)) = parts.first() {
+            let parts: Vec<_> = parts.iter().map(|(one, _)| one.part()).collect();
+            self.metadata.add_undeleted_parts(&parts).await?;
+            self.evictor.ledger.learn_undeleted(self.metadata.undeleted_bytes().await?);
+            self.evictor.trouble.learn_undeleted(&error.to_string());
         }
         Ok(())
     }

@@ -9,8 +9,6 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::{Schema, SchemaRef};
 use datafusion::catalog::information_schema::INFORMATION_SCHEMA;
 use datafusion::common::TableReference;
-use datafusion::common::tree_node::TreeNodeRecursion;
-use datafusion::datasource::source_as_provider;
 use datafusion::execution::context::SessionState;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::logical_expr::dml::{CopyTo, DmlStatement};
@@ -22,7 +20,6 @@ use datafusion::prelude::SessionContext;
 use datafusion::sql::parser::{DFParser, ExplainStatement, Statement as DFStatement};
 use futures::StreamExt;
 use nectarine_catalog::{Fingerprint, TableKind, TableName};
-use nectarine_planner::StreamTable;
 use nectarine_planner::reuse::Findings;
 use nectarine_planner::sql::Statement;
 use sqlparser::ast;
@@ -30,6 +27,7 @@ use sqlparser::ast;
 use crate::access::{self, Rights};
 use crate::cluster::{self, Placement};
 use crate::copy_place::Place;
+use crate::discretion::Places;
 use crate::engine::options;
 use crate::prepared::{Execution, check_types, execution, keep_digits};
 use crate::progress::Progress;
@@ -39,7 +37,7 @@ use crate::redact::redact;
 use crate::reuse::{self, Keeping, ReceiptSlot, Root, StatementReuse};
 use crate::rows::{Ending, Plain, RecordedStream, Remember};
 use crate::session::Session;
-use crate::statement::{Planning, StatementCatalog, wrap};
+use crate::statement::{Planning, StatementCatalog};
 use crate::use_schema::{check_database, use_schema};
 use crate::{
     Answer, AnswerKind, EngineError, ErrorKind, Notice, Pipes, Result, copy_from, copy_place, copy_to, ddl, job,
@@ -166,27 +164,9 @@ impl StatementRun<'_> {
         }
     }
 
-    /// Fails if a plan reads what may not be read, or writes files. Scans look again when they are planned; plans that are
-    /// only kept have none.
+    /// Fails if a plan reads what may not be read, or writes files.
     pub(crate) fn check_plan(&self, plan: &LogicalPlan) -> Result<()> {
-        if self.rights().is_admin() {
-            return Ok(());
-        }
-        plan.apply_with_subqueries(|node| {
-            match node {
-                LogicalPlan::Copy(_) => self.rights().check_admin("write files of the server").map_err(wrap)?,
-                LogicalPlan::TableScan(scan) => {
-                    if let Ok(provider) = source_as_provider(&scan.source)
-                        && let Some(stream) = provider.downcast_ref::<StreamTable>()
-                    {
-                        stream.check_read()?;
-                    }
-                }
-                _ => {}
-            }
-            Ok(TreeNodeRecursion::Continue)
-        })?;
-        Ok(())
+        access::check_plan(self.rights(), plan)
     }
 
     async fn plan(&self, plan: LogicalPlan) -> Result<Answer> {
@@ -372,13 +352,20 @@ impl StatementRun<'_> {
     }
 
     /// Rows of a query, as they come.
-    pub(crate) async fn rows(&self, plan: LogicalPlan) -> Result<Answer> {
+    pub(crate) async fn rows(&self, mut plan: LogicalPlan) -> Result<Answer> {
         // A plan that is only told reads no file.
         let reads = !matches!(plan, LogicalPlan::Explain(_));
-        let tells_plan = matches!(plan, LogicalPlan::Explain(_) | LogicalPlan::Analyze(_));
+        let is_discreet =
+            matches!(plan, LogicalPlan::Explain(_) | LogicalPlan::Analyze(_)) && !self.rights().is_admin();
+        if let LogicalPlan::Explain(explain) = &mut plan
+            && is_discreet
+        {
+            // Nor because the statement asks for them.
+            explain.show_statistics = None;
+        }
         let mut running = self.start(plan, reads, true).await?;
-        if tells_plan && !self.rights().is_admin() {
-            running.stream = plan_text::without_files(running.stream);
+        if is_discreet {
+            running.stream = plan_text::discreet(running.stream);
         }
         let answer = Answer::new(self.record.query_id(), AnswerKind::Rows, running.notices, running.stream);
         Ok(answer.with_receipt(running.receipt))
@@ -554,7 +541,8 @@ impl StatementRun<'_> {
             ran: planned.ran,
         };
         let stream = RecordedStream::wrap(stream, ending);
-        Ok(Running { stream, notices: planned.notices, receipt, uncacheable, root })
+        let notices = Places::hide_all(self.catalog, planned.notices);
+        Ok(Running { stream, notices, receipt, uncacheable, root })
     }
 
     /// The name that a statement means.

@@ -9,19 +9,12 @@ use std::ops::ControlFlow;
 use datafusion::config::ConfigOptions;
 use datafusion::sql::parser::Statement as DFStatement;
 use datafusion::sql::resolve::resolve_table_references;
-use nectarine_catalog::{Frozen, TableDef, TableId, TableKind, TableName, depends_on};
+use nectarine_catalog::{Frozen, Mentions, TableDef, TableId, TableKind, TableName, needs_extents};
 use nectarine_planner::sql::{self, ParseOptions, Statement};
 use sqlparser::ast::{self, Visit, visit_expressions};
 
 use crate::catalog_view::CatalogView;
 use crate::ddl::normal;
-
-/// The names in one text, as far as there is something of that name.
-#[derive(Default, Debug)]
-pub(crate) struct Mentions {
-    pub(crate) relations: BTreeSet<TableName>,
-    pub(crate) functions: BTreeSet<String>,
-}
 
 /// One line of `system.dependencies`.
 pub(crate) struct Dependency {
@@ -31,7 +24,7 @@ pub(crate) struct Dependency {
     pub(crate) depends_on_kind: &'static str,
 }
 
-/// The names in the text of a view.
+/// The names in the text of a view, as far as there is something of that name.
 pub(crate) fn mentioned(view: &CatalogView, query: &str, default_schema: &str, config: &ConfigOptions) -> Mentions {
     let Ok(Some(Statement::DataFusion(statement))) = sql::parse(query, &ParseOptions::from(config)) else {
         return Mentions::default();
@@ -56,11 +49,36 @@ pub(crate) fn mentioned_through_views(
     default_schema: &str,
     config: &ConfigOptions,
 ) -> Mentions {
+    through(view, query, default_schema, config, |_| true)
+}
+
+/// What a view is to be kept with: the names in its text, and in those of plain views below it that do not say themselves what
+/// theirs name.
+pub(crate) fn mentioned_to_keep(
+    view: &CatalogView,
+    query: &str,
+    default_schema: &str,
+    config: &ConfigOptions,
+) -> Mentions {
+    through(view, query, default_schema, config, |mentions| mentions.is_none())
+}
+
+/// The names in the text of a view and in those of plain views below it that are to be looked through.
+fn through(
+    view: &CatalogView,
+    query: &str,
+    default_schema: &str,
+    config: &ConfigOptions,
+    is_looked_through: impl Fn(&Option<Mentions>) -> bool,
+) -> Mentions {
     let mut all = mentioned(view, query, default_schema, config);
     let mut left: Vec<TableName> = all.relations.iter().cloned().collect();
     while let Some(name) = left.pop() {
-        let Some(TableKind::View { query, default_schema }) = view.tables.get(&name).map(|table| &table.kind) else {
-            continue;
+        let (query, default_schema) = match view.tables.get(&name).map(|table| &table.kind) {
+            Some(TableKind::View { query, default_schema, mentions }) if is_looked_through(mentions) => {
+                (query, default_schema)
+            }
+            _ => continue,
         };
         let more = mentioned(view, query, default_schema, config);
         all.functions.extend(more.functions);
@@ -111,6 +129,23 @@ pub(crate) fn with_called(
     }
 }
 
+/// The functions that call a function, and those that call them.
+pub(crate) fn callers(view: &CatalogView, function: &str, config: &ConfigOptions) -> Vec<String> {
+    let mut others: Vec<(&String, BTreeSet<String>)> =
+        view.functions.iter().map(|other| (&other.name, called_by(view, &other.definition, config))).collect();
+    let mut found = BTreeSet::from([function.to_string()]);
+    loop {
+        let calls = |called: &BTreeSet<String>| !called.is_disjoint(&found);
+        let (more, rest): (Vec<_>, Vec<_>) = others.into_iter().partition(|(_, called)| calls(called));
+        if more.is_empty() {
+            found.remove(function);
+            return found.into_iter().collect();
+        }
+        found.extend(more.into_iter().map(|(name, _)| name.clone()));
+        others = rest;
+    }
+}
+
 /// All of these tables and functions, and everything that can not be read without them, plain views included.
 pub(crate) fn with_dependants(
     view: &CatalogView,
@@ -128,7 +163,7 @@ pub(crate) fn with_dependants(
                 below.iter().any(|below| mentions.relations.contains(&below.name))
                     || !mentions.functions.is_disjoint(functions)
             });
-            by_text || below.iter().any(|below| depends_on(table, below))
+            by_text || below.iter().any(|below| needs_extents(table, below))
         };
         let others = view.tables.values().filter(|table| !found.contains(&table.id));
         let more: Vec<TableId> = others.filter(|table| needs(table)).map(|table| table.id).collect();

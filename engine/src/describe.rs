@@ -6,15 +6,18 @@
 use std::sync::Arc;
 
 use arrow::datatypes::{Schema, SchemaRef};
+use datafusion::execution::context::SessionState;
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::sql::parser::Statement as DFStatement;
+use nectarine_catalog::CatalogError;
 use nectarine_planner::sql::{AccessStatement, Statement};
 use sqlparser::ast;
 
 use crate::prepared::execution;
 use crate::session::{Opened, Session};
 use crate::settings::check_shown;
-use crate::{Result, access, cluster, copy_to, job, listing, parameters, pins, provenance, report, reuse, show};
+use crate::statement::StatementCatalog;
+use crate::{Result, access, cluster, copy_to, ddl, job, listing, parameters, pins, provenance, report, reuse, show};
 
 /// What is known of a statement before it runs.
 #[derive(Clone, Debug)]
@@ -40,24 +43,12 @@ impl Described {
 
 /// Plans a statement as far as it takes to tell.
 pub(crate) async fn describe(session: &Session, opened: Opened) -> Result<Described> {
-    let state = opened.planning.state();
     Ok(match opened.statement {
-        Statement::DataFusion(mut statement) => {
-            listing::as_query(&mut statement, &opened.catalog, state.config_options())?;
-            copy_to::prepare(&mut statement)?;
-            if let DFStatement::Statement(inner) = statement.as_ref() {
-                match inner.as_ref() {
-                    ast::Statement::Prepare { .. } | ast::Statement::Deallocate { .. } | ast::Statement::Use(_) => {
-                        return Ok(Described::default());
-                    }
-                    ast::Statement::ShowVariable { variable } => check_shown(variable, state.config_options())?,
-                    ast::Statement::Execute { .. } => {
-                        return described(&execution(session, &opened.catalog, state, *statement).await?.plan);
-                    }
-                    _ => {}
-                }
+        Statement::DataFusion(statement) => {
+            match planned(session, &opened.catalog, opened.planning.state(), *statement).await? {
+                Some(plan) => described(&plan)?,
+                None => Described::default(),
             }
-            described(&Box::pin(state.statement_to_plan(*statement)).await?)?
         }
         Statement::ShowCreate(_) => Described::rows(show::schema()),
         Statement::ExplainReuse(_) => Described::rows(reuse::explain_schema()),
@@ -83,6 +74,51 @@ pub(crate) async fn describe(session: &Session, opened: Opened) -> Result<Descri
         | Statement::AlterTableSetSchema(_)
         | Statement::Access(_) => Described::default(),
     })
+}
+
+/// Fails unless whoever asked for rows may ask for them now, and would get some. Nothing is run again: what a command did is done.
+pub(crate) async fn check_again(session: &Session, opened: Opened) -> Result<()> {
+    let Opened { statement, catalog, planning } = opened;
+    match statement {
+        Statement::DataFusion(statement) => match planned(session, &catalog, planning.state(), *statement).await? {
+            Some(plan) => access::check_again(&catalog.rights, &plan),
+            None => Ok(()),
+        },
+        Statement::ShowCreate(show) => {
+            let name = session.table_name(&ddl::reference(&show.name, planning.state().config_options())?);
+            match catalog.view.tables.get(&name) {
+                Some(table) => catalog.rights.check_sees(table),
+                None => Err(CatalogError::TableNotFound { name }.into()),
+            }
+        }
+        Statement::Job(statement) => job::schema(&catalog, &statement).await.map(drop),
+        // What these are about is for administrators, or was looked at when they were carried out.
+        _ => Ok(()),
+    }
+}
+
+/// The plan of what is DataFusion's, as far as that has rows or parameters.
+async fn planned(
+    session: &Session,
+    catalog: &Arc<StatementCatalog>,
+    state: &Arc<SessionState>,
+    mut statement: DFStatement,
+) -> Result<Option<LogicalPlan>> {
+    listing::as_query(&mut statement, catalog, state.config_options())?;
+    copy_to::prepare(&mut statement)?;
+    if let DFStatement::Statement(inner) = &statement {
+        match inner.as_ref() {
+            ast::Statement::Prepare { .. } | ast::Statement::Deallocate { .. } | ast::Statement::Use(_) => {
+                return Ok(None);
+            }
+            ast::Statement::ShowVariable { variable } => check_shown(variable, state.config_options())?,
+            ast::Statement::Execute { .. } => {
+                return Ok(Some(execution(session, catalog, state, statement).await?.plan));
+            }
+            _ => {}
+        }
+    }
+    Ok(Some(Box::pin(state.statement_to_plan(statement)).await?))
 }
 
 fn described(plan: &LogicalPlan) -> Result<Described> {

@@ -79,6 +79,7 @@ pub struct EngineBuilder {
     catalog_name: Option<String>,
     clock: Option<Arc<dyn Clock>>,
     cost_min: Duration,
+    part_bytes: Option<usize>,
     extend: Option<Box<dyn FnOnce(SessionStateBuilder) -> SessionStateBuilder + Send>>,
 }
 
@@ -188,6 +189,13 @@ impl EngineBuilder {
         self
     }
 
+    /// Keeps results in parts of about so many bytes. For tests: small results then have several parts, as large ones do.
+    #[must_use]
+    pub fn part_bytes(mut self, part_bytes: usize) -> Self {
+        self.part_bytes = Some(part_bytes);
+        self
+    }
+
     /// Adds functions, planners or types to what every session starts from.
     #[must_use]
     pub fn extend(mut self, extend: impl FnOnce(SessionStateBuilder) -> SessionStateBuilder + Send + 'static) -> Self {
@@ -255,7 +263,7 @@ impl EngineBuilder {
         let catalog = CatalogCache::new(Arc::clone(&store), home.tables());
         let clock = self.clock.unwrap_or_else(|| Arc::new(SystemClock));
         let reuse = Reuse::open(&home, Arc::clone(&store), object_stores.clone(), &ours, clock).await?;
-        let reuse = Reuse { cost_min: self.cost_min, ..reuse };
+        let reuse = Reuse { cost_min: self.cost_min, part_bytes: self.part_bytes, ..reuse };
         let template = Shielded(template);
         let (active_runs, active_jobs) = (ActiveRuns::default(), ActiveJobs::default());
         let cluster = OnceLock::<Cluster>::new();

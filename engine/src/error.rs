@@ -147,6 +147,22 @@ impl EngineError {
         self
     }
 
+    /// The same in words that tell less; what lies behind it is not told then.
+    #[must_use]
+    pub(crate) fn reworded(mut self, less: impl Fn(&str) -> String) -> Self {
+        let inner = self.0.as_mut();
+        let mut is_less = false;
+        for text in [Some(&mut inner.message), inner.detail.as_mut(), inner.hint.as_mut()].into_iter().flatten() {
+            let told = less(text);
+            is_less |= told != *text;
+            *text = told;
+        }
+        if is_less {
+            inner.source = None;
+        }
+        self
+    }
+
     /// What the caller can do about it.
     pub fn kind(&self) -> ErrorKind {
         self.0.kind

@@ -5,12 +5,13 @@
 //!   budget   what the settings come to on this disk
 //!   levels   pure: high and low water of a budget
 //!   ledger   room is set aside before anything is written, by all processes of a home together
+//!   in_vain  where dropping entries frees nothing
 //!   readers  entries that a statement of this process is about to read
 //!   evictor  drops entries until the low-water mark is reached
 //!   shadow   pure: what twice or half the budget would have saved
 //! ```
 //!
-//! Entries and what is set aside never come to more than the budget. Leases keep what is needed:
+//! Entries, what is set aside and what could not be deleted never come to more than the budget. Leases keep what is needed:
 //!
 //! ```text
 //!   fresh entries      for some time, so that they can show what they are worth, and so that who waits for one finds it
@@ -21,6 +22,7 @@
 
 mod budget;
 mod evictor;
+mod in_vain;
 mod ledger;
 mod levels;
 mod policy;
@@ -29,8 +31,10 @@ mod shadow;
 
 pub(crate) use self::budget::{Budget, parse_share};
 pub(crate) use self::evictor::{Evictor, Why};
+pub(crate) use self::in_vain::InVain;
 pub(crate) use self::ledger::Ledger;
 pub use self::levels::Levels;
+pub(crate) use self::policy::too_many_empty;
 pub use self::policy::{EvictionCandidate, EvictionPolicy, Evictions, evict};
 pub(crate) use self::readers::Readers;
 pub(crate) use self::shadow::{Gone, Kept, Shadow, half, twice};

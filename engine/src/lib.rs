@@ -25,6 +25,7 @@ mod deadline;
 mod dependencies;
 mod derived;
 mod describe;
+mod discretion;
 mod engine;
 mod error;
 mod eviction;

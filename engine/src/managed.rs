@@ -6,7 +6,7 @@ use arrow::datatypes::{DataType, IntervalUnit, SchemaRef};
 use async_trait::async_trait;
 use datafusion::common::Result;
 use datafusion::config::ConfigOptions;
-use nectarine_catalog::{CatalogError, Extent, FileFormatKind, JobEffect, TableDef, TableId};
+use nectarine_catalog::{CatalogError, Extent, FileFormatKind, JobEffect, Replace, TableDef, TableId};
 use nectarine_executor::{Commit, WriteTarget};
 use parquet::arrow::ArrowSchemaConverter;
 
@@ -160,9 +160,8 @@ impl std::fmt::Debug for Sources {
 pub(crate) struct CreateCommit {
     pub(crate) shared: Arc<Shared>,
     pub(crate) table: Arc<TableDef>,
-    pub(crate) replace: bool,
-    /// The table that is replaced and how many of its extents were read, if the rows come from there.
-    pub(crate) read: Option<(TableId, usize)>,
+    /// What becomes of one that has its name.
+    pub(crate) replace: Replace,
     /// Where the rows come from.
     pub(crate) sources: Sources,
     /// The table that was replaced.
@@ -184,14 +183,11 @@ impl Commit for CreateCommit {
         let store = &self.shared.store;
         let replaced = match &self.step {
             Some(step) => {
-                let (table, extents, replace, read) = (self.table.as_ref(), &extents, self.replace, self.read);
-                let ended = step.end(store.as_ref(), JobEffect::Create { table, extents, replace, read }).await;
+                let (table, extents, replace) = (self.table.as_ref(), &extents, self.replace);
+                let ended = step.end(store.as_ref(), JobEffect::Create { table, extents, replace }).await;
                 ended.map_err(wrap)?.ok_or_else(|| wrap(lost()))?.replaced
             }
-            None => {
-                let created = store.create_table_from(&self.table, &extents, self.replace, self.read);
-                created.await.map_err(wrap)?
-            }
+            None => store.create_table(&self.table, &extents, self.replace).await.map_err(wrap)?,
         };
         *self.replaced.lock() = replaced;
         Ok(())

@@ -28,6 +28,8 @@ use crate::statement::wrap;
 /// A materialized view, or a derived table.
 pub(crate) struct NamedTable {
     table: Arc<TableDef>,
+    /// How it was made, as lists tell it.
+    definition: Option<String>,
     schema: SchemaRef,
     /// Its query, as it was planned.
     query: Shielded<LogicalPlan>,
@@ -44,7 +46,13 @@ impl NamedTable {
         let schema = Arc::clone(program.schema().inner());
         let state = SessionStateBuilder::new_from_existing(state).with_physical_optimizer_rules(vec![]).build();
         let (query, program) = (Shielded(query), Shielded(program));
-        Ok(Self { table, schema, query, program, state: Shielded(Arc::new(state)) })
+        let definition = table.definition.clone();
+        Ok(Self { table, definition, schema, query, program, state: Shielded(Arc::new(state)) })
+    }
+
+    /// The same with another word on how it was made.
+    pub(crate) fn told_as(self, definition: Option<String>) -> Self {
+        Self { definition, ..self }
     }
 
     /// Its query, for those who look through it.
@@ -90,7 +98,7 @@ impl TableProvider for NamedTable {
     }
 
     fn get_table_definition(&self) -> Option<&str> {
-        self.table.definition.as_deref()
+        self.definition.as_deref()
     }
 
     async fn scan(

@@ -1,8 +1,9 @@
-//! Plans as they are told to users who may not know where the server keeps its files.
+//! Plans as they are told to users who may not know where the server keeps its files, or what is in rows that a view hides.
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, AsArray, RecordBatch, StringArray};
+use arrow::array::{ArrayRef, AsArray, BooleanArray, RecordBatch, StringArray};
+use arrow::compute::filter_record_batch;
 use arrow::datatypes::DataType;
 use datafusion::common::Result;
 use datafusion::execution::SendableRecordBatchStream;
@@ -14,8 +15,13 @@ const FILES: &str = "file_groups={";
 /// What stands before the name of a file that a figure is about, and behind it.
 const FILE: (&str, &str) = ("filename=", "}=");
 
-/// The rows of `EXPLAIN` without the names of files.
-pub(crate) fn without_files(rows: SendableRecordBatchStream) -> SendableRecordBatchStream {
+/// What stands before the place that an INSERT writes to, and behind it.
+const SINK: (&str, &str) = ("FolderSink(location=", ", ending=");
+/// How the kinds of plans end that tell figures of columns: of all rows, also of those that a view leaves out.
+const FIGURES: &str = "_with_stats";
+
+/// The rows of `EXPLAIN` without the names of files, and without figures of columns.
+pub(crate) fn discreet(rows: SendableRecordBatchStream) -> SendableRecordBatchStream {
     let schema = rows.schema();
     let rows = rows.map(|batch| batch.and_then(|batch| batch_without(&batch)));
     Box::pin(RecordBatchStreamAdapter::new(schema, rows))
@@ -29,11 +35,26 @@ fn batch_without(batch: &RecordBatch) -> Result<RecordBatch> {
         }
         _ => Arc::clone(column),
     };
-    Ok(RecordBatch::try_new(batch.schema(), batch.columns().iter().map(column).collect())?)
+    let told = RecordBatch::try_new(batch.schema(), batch.columns().iter().map(column).collect())?;
+    let Some(kinds) = told.columns().first().and_then(|kinds| kinds.as_string_opt::<i32>()) else { return Ok(told) };
+    let is_told: BooleanArray =
+        kinds.iter().map(|kind| Some(!kind.is_some_and(|kind| kind.ends_with(FIGURES)))).collect();
+    Ok(filter_record_batch(&told, &is_told)?)
 }
 
 fn text_without(text: &str) -> String {
-    figures_without(&groups_without(text))
+    sinks_without(&figures_without(&groups_without(text)))
+}
+
+fn sinks_without(text: &str) -> String {
+    let mut parts = text.split(SINK.0);
+    let mut shown = parts.next().unwrap_or_default().to_string();
+    for part in parts {
+        shown.push_str(SINK.0);
+        shown.push_str("..");
+        shown.push_str(part.find(SINK.1).map_or("", |end| &part[end..]));
+    }
+    shown
 }
 
 fn figures_without(text: &str) -> String {
@@ -76,6 +97,8 @@ mod tests {
         assert_eq!(text_without(text), shown);
         assert_eq!(text_without("file_groups={1 group: [[secret"), "file_groups={1 group}");
         assert_eq!(text_without("Filter: a > 1"), "Filter: a > 1");
+        let sink = "DataSinkExec: sink=FolderSink(location=/srv/a, ending=csv)\n  Filter";
+        assert_eq!(text_without(sink), "DataSinkExec: sink=FolderSink(location=.., ending=csv)\n  Filter");
         let figures = "metrics=[opened{filename=srv/a}.csv}=1, read{partition=0, filename=srv/b}=2], rows=3";
         assert_eq!(text_without(figures), "metrics=[opened{filename=..}=1, read{partition=0, filename=..}=2], rows=3");
     }

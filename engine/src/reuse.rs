@@ -58,7 +58,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use nectarine_catalog::store::MetadataStore;
-use nectarine_catalog::{Clock, EntryPart, Fingerprint, ObjectStores, ViewCache};
+use nectarine_catalog::{Clock, Fingerprint, ObjectStores, ViewCache};
 use nectarine_executor::{DerivedStore, Room, Writer, exact_aggregates};
 use nectarine_planner::canonical::BuiltIns;
 
@@ -83,11 +83,11 @@ pub use self::receipt::{Receipt, Reused};
 pub(crate) use self::relatives::Relatives;
 pub(crate) use self::salt::Salts;
 pub(crate) use self::statement::{Planned, StatementReuse};
-use self::trouble::Trouble;
+pub(crate) use self::trouble::Trouble;
 
 use crate::caretaker::Caretaker;
 use crate::collector::Collector;
-use crate::eviction::{Budget, Evictor, Ledger, Readers, Why};
+use crate::eviction::{Budget, Evictor, InVain, Ledger, Readers, Why};
 use crate::home::Home;
 use crate::mended_functions::mended_functions;
 use crate::settings::{NectarineOptions, parse_size};
@@ -113,6 +113,8 @@ pub(crate) struct Reuse {
     pub(crate) trouble: Trouble,
     /// What a computation is taken to have taken at least; see [`EngineBuilder`](crate::EngineBuilder).
     pub(crate) cost_min: Duration,
+    /// About how large parts of results are, if that is not left to the recording; see [`EngineBuilder`](crate::EngineBuilder).
+    pub(crate) part_bytes: Option<usize>,
 }
 
 impl Reuse {
@@ -138,6 +140,7 @@ impl Reuse {
         let pins = Pins::new(Arc::clone(&store));
         let ledger = Ledger::new(cache.clone(), Arc::clone(&store), Arc::clone(&clock), home.process(), budget);
         let (ledger, readers, processes) = (Arc::new(ledger), Readers::default(), home.processes());
+        let trouble = Trouble::default();
         let derived = derived.written_by(Writer::of(processes.own()), Arc::clone(&ledger) as Arc<dyn Room>);
         let evictor = Arc::new(Evictor {
             cache: cache.clone(),
@@ -148,6 +151,8 @@ impl Reuse {
             clock: Arc::clone(&clock),
             processes: processes.clone(),
             fresh: Duration::from_secs(options.cache_fresh_seconds as u64),
+            trouble: trouble.clone(),
+            in_vain: InVain::default(),
         });
         let collector = Collector {
             cache: cache.clone(),
@@ -164,7 +169,7 @@ impl Reuse {
             caretaker,
             readers,
             clock,
-            trouble: Trouble::default(),
+            trouble,
             store: derived,
             built_ins: Arc::new(BuiltIns::default().with_exact(exact_aggregates()).with_mended(mended_functions())),
             in_flight: InFlight::default(),
@@ -175,6 +180,7 @@ impl Reuse {
             dear: Dear::default(),
             programs: Programs::default(),
             cost_min: Duration::ZERO,
+            part_bytes: None,
             pins,
         })
     }
@@ -218,8 +224,11 @@ impl Reuse {
                 return;
             }
         };
-        let store = self.store.clone();
-        self.background.spawn(async move { delete(&store, &parts).await });
+        let (store, evictor) = (self.store.clone(), Arc::clone(&self.caretaker.evictor));
+        self.background.spawn(async move {
+            store.dispose(parts, None).await;
+            evictor.write_down_undeleted().await;
+        });
     }
 
     /// Ends what goes on in the background and writes down what was counted.
@@ -230,11 +239,5 @@ impl Reuse {
         if let Err(error) = self.cache.flush().await {
             tracing::warn!(%error, "cannot write down the uses of cache entries");
         }
-    }
-}
-
-async fn delete(store: &DerivedStore, parts: &[EntryPart]) {
-    if let Err(error) = store.delete(parts).await {
-        tracing::warn!(%error, "cannot delete parts of dropped entries");
     }
 }

@@ -25,6 +25,7 @@ use nectarine_planner::reuse::{ExtentCounts, Hit};
 
 use crate::EngineError;
 use crate::derived::still_there;
+use crate::discretion::Places;
 use crate::progress::Progress;
 use crate::record::Record;
 use crate::reuse::{Keeping, Leader, Ran, Read, ReceiptSlot, Remembered, Reuse, Reused};
@@ -275,6 +276,11 @@ impl Running {
 
     fn fail(&mut self, error: DataFusionError) -> DataFusionError {
         self.ending.progress.done();
+        if !self.ending.catalog.rights.is_admin() {
+            let told = Places::hide(&self.ending.catalog, EngineError::from(error));
+            self.ending.record.failed(&told);
+            return wrap(told);
+        }
         // The client gets the same error converted again: the original must go on.
         let shared = Arc::new(error);
         self.ending.record.failed(&EngineError::from(DataFusionError::Shared(Arc::clone(&shared))));
@@ -299,7 +305,7 @@ async fn publish_later(keeping: Keeping, afterwards: Afterwards, busy: Duration,
         true => background.spawn(work),
         false => {
             if let Err(work) = background.publish(work) {
-                work.await;
+                background.to_its_end(work).await;
             }
         }
     }

@@ -17,7 +17,7 @@ use datafusion::execution::context::SessionState;
 use datafusion::physical_plan::memory::MemoryStream;
 use datafusion::sql::parser::Statement as DFStatement;
 use futures::future::BoxFuture;
-use nectarine_catalog::{Access, Fingerprint, QueryId, TableName};
+use nectarine_catalog::{Fingerprint, QueryId, TableName};
 use nectarine_executor::{Interrupt, exact_aggregates};
 use nectarine_planner::Streams;
 use nectarine_planner::reuse::{ExtentCounts, Found, Hit};
@@ -29,6 +29,7 @@ use crate::catalog_view::CatalogView;
 use crate::compute::Computing;
 use crate::deadline::Deadline;
 use crate::describe::Described;
+use crate::discretion::{Discretion, Places};
 use crate::engine::{Shared, options};
 use crate::job::Step;
 use crate::progress::Progress;
@@ -37,8 +38,8 @@ use crate::reuse::{self, ReceiptSlot, SettingsDigest};
 use crate::rows::{Ending, RecordedStream};
 use crate::settings::adds_exactly;
 use crate::shielded::Shielded;
-use crate::statement::{Planning, SessionTables, StatementCatalog};
-use crate::{Answer, AnswerKind, Pipes, Result, command, describe, names};
+use crate::statement::{Planning, SessionTables, StatementCatalog, read_as_kept, reads_as_kept};
+use crate::{Answer, AnswerKind, EngineError, ErrorKind, Pipes, Result, command, describe, names};
 
 use crate::names::Names;
 
@@ -184,9 +185,23 @@ impl Session {
         }
     }
 
-    /// What is allowed to whom, as of a moment ago.
-    pub(crate) async fn access(&self) -> Result<Arc<Access>> {
-        Ok(Arc::clone(&self.inner.shared.catalog.recent_view().await?.access))
+    /// What there is and what is allowed to whom, as of a moment ago.
+    pub(crate) async fn recent_view(&self) -> Result<Arc<CatalogView>> {
+        Ok(self.inner.shared.catalog.recent_view().await?)
+    }
+
+    /// Fails unless a statement whose rows are on their way could be asked for now.
+    pub(crate) async fn check_again(&self, sql: &str) -> Result<()> {
+        let (view, purges) = self.inner.shared.catalog.view_and_purges().await?;
+        let interrupt = Arc::<Interrupt>::default();
+        let (session, text, stopped) = (self.clone(), sql.to_string(), Arc::clone(&interrupt));
+        let checked: BoxFuture<'static, Result<()>> = Box::pin(async move {
+            match session.open(&text, view, purges, stopped).await? {
+                Some(opened) => describe::check_again(&session, opened).await,
+                None => Ok(()),
+            }
+        });
+        Computing::start(checked, interrupt).await
     }
 
     /// What may be done here, as of now.
@@ -213,7 +228,11 @@ impl Session {
         let (session, text, stopped) = (self.clone(), sql.to_string(), Arc::clone(&interrupt));
         let described: BoxFuture<'static, Result<Described>> = Box::pin(async move {
             match session.open(&text, view, purges, stopped).await? {
-                Some(opened) => describe::describe(&session, opened).await,
+                Some(opened) => {
+                    let catalog = Arc::clone(&opened.catalog);
+                    let described = describe::describe(&session, opened).await;
+                    described.map_err(|error| Places::hide(&catalog, error))
+                }
                 None => Ok(Described::default()),
             }
         });
@@ -276,7 +295,7 @@ impl Session {
                 statement_key: statement_key.filter(|_| command::is_query(&statement)),
                 must_keep: false,
             };
-            statement_run.run(statement).await
+            statement_run.run(statement).await.map_err(|error| Places::hide(&catalog, error))
         });
         Ok(Computing::start(work, Arc::clone(&interrupt)).await?.computed(interrupt))
     }
@@ -297,6 +316,13 @@ impl Session {
             return Ok(None);
         };
         access::check_statement(&rights, &statement)?;
+        if keeps_text(&statement) && !reads_as_kept(&state, &self.inner.shared.template) {
+            read_as_kept(&mut state, &self.inner.shared.template);
+            check_same_meaning(text, &statement, &state)?;
+        }
+        if !rights.is_admin() {
+            Discretion::put_into(&mut state);
+        }
         sql::append_only(&statement, text)?;
         sql::refuse_ignored(&statement, text)?;
         sql::refuse_on_scalar_functions(&statement, text, |name| state.scalar_functions().contains_key(name))?;
@@ -331,6 +357,28 @@ pub(crate) struct Opened {
     pub(crate) planning: Arc<Planning>,
     /// The digest of the settings that it is planned with, unless it may read tables that only its session has.
     settings: Option<Fingerprint>,
+}
+
+/// Whether a statement's text is kept, to be read again for others.
+fn keeps_text(statement: &Statement) -> bool {
+    matches!(
+        statement,
+        Statement::CreateView(_) | Statement::CreateDerived(_) | Statement::CreateFunction(_) | Statement::Report(_)
+    )
+}
+
+/// Fails if a text that is kept is another statement to those who read it later, which is what `state` does.
+fn check_same_meaning(text: &str, statement: &Statement, state: &SessionState) -> Result<()> {
+    match sql::parse(text, &ParseOptions::from(state.config_options().as_ref())) {
+        Ok(Some(again)) if again == *statement => Ok(()),
+        _ => {
+            let message = "what is kept is read with the settings of the engine, and this is another statement then";
+            let dialect = state.config_options().sql_parser.dialect;
+            Err(EngineError::new(ErrorKind::Sql, message)
+                .with_detail(format!("the dialect of the engine is \"{dialect}\""))
+                .with_hint("RESET datafusion.sql_parser.dialect, and write it as that dialect has it"))
+        }
+    }
 }
 
 /// Answers that need no planning.

@@ -12,8 +12,10 @@ use nectarine_catalog::{CatalogError, TableDef, TableKind};
 use nectarine_planner::sql::{self, ParseOptions, ShowCreate, Statement};
 use sqlparser::ast::{self, Ident, ObjectName};
 
+use crate::access::Rights;
 use crate::command::StatementRun;
 use crate::derived::gone;
+use crate::discretion::without_locations;
 use crate::redact::redact;
 use crate::{Answer, AnswerKind, Notice, Result, ddl};
 
@@ -30,7 +32,7 @@ pub(crate) async fn create(run: &StatementRun<'_>, show: ShowCreate) -> Result<A
         name.name.clone(),
         redact(&match run.rights().sees_inside(table) {
             true => definition(table, run.state.config_options()),
-            false => outside(table, run.state.config_options()),
+            false => outside(table, run.state.config_options(), run.catalog.shared.template.config_options()),
         }),
     ];
     let schema = schema();
@@ -66,10 +68,19 @@ async fn lost(run: &StatementRun<'_>, table: &TableDef) -> Result<Option<Notice>
 }
 
 /// The same for who may read the table and no more: where files of the server are is not his to know.
-fn outside(table: &TableDef, config: &ConfigOptions) -> String {
+fn outside(table: &TableDef, config: &ConfigOptions, template: &ConfigOptions) -> String {
     match table.kind {
         TableKind::External(_) => columns(table),
-        _ => definition(table, config),
+        _ => without_locations(&definition(table, config), template).unwrap_or_else(|| columns(table)),
+    }
+}
+
+/// What lists of views tell of one to somebody: how it was made, as far as that is his to know.
+pub(crate) fn told(table: &TableDef, rights: &Rights, template: &ConfigOptions) -> Option<String> {
+    let text = table.definition.as_ref()?;
+    match rights.sees_inside(table) {
+        true => Some(text.clone()),
+        false => Some(without_locations(text, template).unwrap_or_else(|| columns(table))),
     }
 }
 

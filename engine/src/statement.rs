@@ -46,6 +46,7 @@ use crate::managed::{self, AppendCommit, Sources};
 use crate::named::NamedTable;
 use crate::reuse::{Read, extents_digest};
 use crate::shielded::Shielded;
+use crate::show;
 
 use self::schemas::Catalogs;
 
@@ -301,6 +302,8 @@ impl StatementCatalog {
                 self.resolved.lock().insert(TableName::new(schema, name), Arc::clone(table));
                 self.provider_for(table, rights).await.map(Some)
             }
+            // The names of a derived table stood for something when it was made, or stand for nothing: its rights would open any file.
+            None if self.frozen_for.is_some() => Ok(None),
             None if looks_like_location(name) && self.new_name.as_deref() != Some(name) => {
                 rights.check_admin("read files by their location").map_err(wrap)?;
                 let table = self.located(name).await?;
@@ -326,12 +329,13 @@ impl StatementCatalog {
         if table.kind.own_files().is_none() && !matches!(table.kind, TableKind::External(_)) {
             rights.check(Privilege::Select, table).map_err(wrap)?;
         }
+        let definition = || show::told(table, rights, self.shared.template.config_options());
         match &table.kind {
-            TableKind::View { query, default_schema } => {
+            TableKind::View { query, default_schema, .. } => {
                 self.views.lock().insert(table.name.clone(), query.clone());
                 Ok(match self.view_plan(query, default_schema, &rights.of_owner(table)).await? {
-                    Ok((plan, _)) => Arc::new(ViewTable::new(plan, table.definition.clone())),
-                    Err(error) => broken(table, error),
+                    Ok((plan, _)) => Arc::new(ViewTable::new(plan, definition())),
+                    Err(error) => broken(table, definition(), error),
                 })
             }
             TableKind::MaterializedView(view) => {
@@ -339,14 +343,14 @@ impl StatementCatalog {
                 let planned = self.view_plan(&view.query, &view.default_schema, &rights.of_owner(table)).await?;
                 let named = planned.and_then(|(plan, state)| NamedTable::try_new(Arc::clone(table), plan, state));
                 Ok(match named {
-                    Ok(named) => Arc::new(named),
-                    Err(error) => broken(table, error),
+                    Ok(named) => Arc::new(named.told_as(definition())),
+                    Err(error) => broken(table, definition(), error),
                 })
             }
             TableKind::Derived(derived) if derived.pinned.is_none() => {
                 Ok(match self.derived_table(table, derived).await {
-                    Ok(named) => Arc::new(named),
-                    Err(error) => broken(table, error),
+                    Ok(named) => Arc::new(named.told_as(definition())),
+                    Err(error) => broken(table, definition(), error),
                 })
             }
             TableKind::Managed { .. } | TableKind::External(_) | TableKind::Derived(_) => {
@@ -358,7 +362,12 @@ impl StatementCatalog {
     fn stream_table(self: &Arc<Self>, table: &Arc<TableDef>, rights: &Rights) -> Result<Arc<dyn TableProvider>> {
         let mut defaults = vec![];
         if !table.defaults.is_empty() {
-            let state = self.session_state()?;
+            let mut state = self.session_state()?;
+            if !reads_as_kept(&state, &self.shared.template) {
+                let mut other = SessionState::clone(&state);
+                read_as_kept(&mut other, &self.shared.template);
+                state = Arc::new(other);
+            }
             let no_columns = DFSchema::empty();
             for default in &table.defaults {
                 defaults.push((default.column.clone(), state.create_logical_expr(&default.sql, &no_columns)?));
@@ -386,6 +395,10 @@ impl StatementCatalog {
         };
         let mut state = SessionState::clone(self.session_state()?.as_ref());
         state.config_mut().options_mut().catalog.default_schema = default_schema.to_string();
+        // A derived table brings its own way of reading, that of the moment when it was made.
+        if self.frozen_for.is_none() {
+            read_as_kept(&mut state, &self.shared.template);
+        }
         let (catalog, rights) = (Arc::clone(self), rights.clone());
         state.register_catalog_list(Arc::new(Catalogs { catalog, rights }));
         let planned = match depth % VIEWS_PER_STACK {
@@ -420,9 +433,22 @@ impl fmt::Debug for StatementCatalog {
     }
 }
 
-fn broken(table: &TableDef, error: DataFusionError) -> Arc<dyn TableProvider> {
+fn broken(table: &TableDef, definition: Option<String>, error: DataFusionError) -> Arc<dyn TableProvider> {
     let error = error.context(format!("{} \"{}\"", table.kind.word(), table.name));
-    Arc::new(BrokenView::new(Arc::clone(&table.schema), table.definition.clone(), error))
+    Arc::new(BrokenView::new(Arc::clone(&table.schema), definition, error))
+}
+
+/// Whether a session reads SQL as the engine does. `template` is what sessions start from.
+pub(crate) fn reads_as_kept(state: &SessionState, template: &SessionState) -> bool {
+    state.config_options().sql_parser == template.config_options().sql_parser
+}
+
+/// Lets a session read SQL as the engine does: what is kept as a text says the same to everybody, whatever settings he reads his own
+/// statements with. Otherwise a reader of a view would choose what its conditions mean.
+pub(crate) fn read_as_kept(state: &mut SessionState, template: &SessionState) {
+    if !reads_as_kept(state, template) {
+        state.config_mut().options_mut().sql_parser = template.config_options().sql_parser.clone();
+    }
 }
 
 /// The text of a view, read as a statement would be.

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use nectarine_catalog::TableId;
 use nectarine_catalog::store::MetadataStore;
+use nectarine_catalog::{TableId, TableKind};
 
 /// How long a dropped table's files stay, for statements that still read them.
 pub(crate) const DROPPED_GRACE: Duration = Duration::from_secs(600);
@@ -47,7 +47,8 @@ async fn sweep(tables: &Path, store: &dyn MetadataStore) -> nectarine_catalog::R
             None if older_than(&folder, DROPPED_GRACE) => {
                 let _ = std::fs::remove_dir_all(&folder);
             }
-            Some(table) if table.kind.own_files().is_some() => {
+            // A derived table without a copy may have files all the same: of a copy that was not finished.
+            Some(table) if table.kind.own_files().is_some() || matches!(table.kind, TableKind::Derived(_)) => {
                 let old: Vec<PathBuf> =
                     entries(&folder).into_iter().filter(|path| older_than(path, ORPHAN_GRACE)).collect();
                 if old.is_empty() {
@@ -81,4 +82,58 @@ fn entries(folder: &Path) -> Vec<PathBuf> {
 pub(crate) fn older_than(path: &Path, age: Duration) -> bool {
     let modified = std::fs::metadata(path).and_then(|metadata| metadata.modified()).ok();
     modified.and_then(|modified| SystemTime::now().duration_since(modified).ok()).is_some_and(|found| found > age)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use arrow::datatypes::Schema;
+    use nectarine_catalog::store::MemoryStore;
+    use nectarine_catalog::{DerivedTable, FileFormatKind, Replace, TableDef, TableName};
+
+    use super::*;
+
+    /// A process that was killed while it copied the rows of a derived table leaves files that nobody reads.
+    #[tokio::test]
+    async fn copies_that_were_not_finished_go() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let store = MemoryStore::new();
+        let make = async |name: &str, pinned: Option<FileFormatKind>| {
+            let derived = DerivedTable {
+                query: String::new(),
+                default_schema: "public".to_string(),
+                settings: BTreeMap::new(),
+                now_ns: 0,
+                relations: vec![],
+                functions: vec![],
+                pinned,
+            };
+            let table = TableDef {
+                id: TableId::new(),
+                name: TableName::new("public", name),
+                schema: Arc::new(Schema::empty()),
+                kind: TableKind::Derived(Box::new(derived)),
+                defaults: vec![],
+                primary_keys: vec![],
+                unique_keys: vec![],
+                definition: None,
+                created_at: 0,
+                owner: None,
+            };
+            store.create_table(&table, &[], Replace::Never).await.expect("a table");
+            let own = folder.path().join(table.id.to_string());
+            std::fs::create_dir(&own).expect("a folder");
+            let (old, young) = (own.join("old.parquet"), own.join("young.parquet"));
+            for path in [&old, &young] {
+                std::fs::write(path, "rows").expect("a file");
+            }
+            let file = std::fs::File::options().write(true).open(&old).expect("a file");
+            file.set_modified(SystemTime::now() - 2 * ORPHAN_GRACE).expect("a time");
+            (old, young)
+        };
+        let files = [make("program", None).await, make("copy", Some(FileFormatKind::Parquet)).await];
+        sweep(folder.path(), &store).await.expect("swept");
+        assert!(files.iter().all(|(old, young)| !old.exists() && young.exists()));
+    }
 }

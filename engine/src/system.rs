@@ -214,7 +214,7 @@ impl TableProvider for SystemTable {
         let batch: RecordBatch = match self.kind {
             Kind::CacheEntries => cache_entries::rows(&self.catalog).await?,
             Kind::ClusterJobs => cluster_jobs::rows(&self.catalog)?,
-            Kind::Dependencies => dependencies::rows(&self.catalog, state)?,
+            Kind::Dependencies => dependencies::rows(&self.catalog)?,
             Kind::Evictions => evictions::rows(&self.catalog).await?,
             Kind::Executors => executors::rows(&self.catalog).await?,
             Kind::Extents => extents::rows(&self.catalog).await?,

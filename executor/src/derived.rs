@@ -7,6 +7,8 @@
 //!   location   what parts are called, and who wrote them
 //!   room       asked before anything is written
 //!   in_flight  parts that are no entry's yet
+//!   unpublished  the same with their room, deleted unless they are published
+//!   undeleted  parts that could not be deleted
 //!   walk       what there is, for the collector
 //!   health     a store that made us wait in vain is not asked again for a moment
 //!   part       one part as bytes: encoded, and decoded only after everything about it was checked
@@ -34,6 +36,8 @@ mod storable;
 mod store;
 mod tee;
 mod thrift;
+mod undeleted;
+mod unpublished;
 mod walk;
 
 pub use error::{DerivedError, NotRecorded};
@@ -43,7 +47,8 @@ pub use recording::{Finished, Recording, RecordingLimits};
 pub use room::{Reserved, Room};
 pub use store::{DerivedStore, LoadedEntry, StoredObject};
 pub(crate) use store::{decode_part, decode_verified_part};
-pub use walk::{Found, FoundKind, Section};
+pub use unpublished::Unpublished;
+pub use walk::{Found, FoundKind, Removed, Section};
 
 #[cfg(test)]
 pub(crate) mod testing;

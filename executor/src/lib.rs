@@ -66,7 +66,7 @@ pub use csv_files::CsvFilesFactory;
 pub use csv_text::CsvText;
 pub use derived::{
     DerivedError, DerivedStore, Finished, Found, FoundKind, LoadedEntry, NotRecorded, Recording, RecordingLimits,
-    Reserved, Room, Section, StoredObject, Writer,
+    Removed, Reserved, Room, Section, StoredObject, Unpublished, Writer,
 };
 pub use describe::{FileDescriber, check_csv_header};
 pub use error::{ExecutorError, Result};

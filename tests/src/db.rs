@@ -57,14 +57,20 @@ impl Db {
     /// A new home whose time is told by a clock.
     pub async fn by(clock: Arc<dyn Clock>, settings: &[(&str, &str)]) -> Self {
         let folder = Arc::new(tempfile::tempdir().expect("a temporary folder"));
-        Self::open_by(folder, settings, Some(clock)).await.expect("a new home opens")
+        Self::open_by(folder, settings, Some(clock), None).await.expect("a new home opens")
+    }
+
+    /// A new home whose results are kept in parts of so many bytes, as large ones are in larger parts.
+    pub async fn in_parts(part_bytes: usize) -> Self {
+        let folder = Arc::new(tempfile::tempdir().expect("a temporary folder"));
+        Self::open_by(folder, &[], None, Some(part_bytes)).await.expect("a new home opens")
     }
 
     /// Another engine on the same home, beside this one.
     pub async fn second(&self) -> Self {
         let settings: Vec<(&str, &str)> =
             self.settings.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
-        let opened = Self::open_by(Arc::clone(&self.folder), &settings, self.clock.clone()).await;
+        let opened = Self::open_by(Arc::clone(&self.folder), &settings, self.clock.clone(), None).await;
         opened.expect("the home opens a second time")
     }
 
@@ -75,18 +81,19 @@ impl Db {
         drop((session, engine, hook));
         let settings: Vec<(&str, &str)> =
             settings.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
-        Self::open_by(folder, &settings, clock).await.expect("the home opens again")
+        Self::open_by(folder, &settings, clock, None).await.expect("the home opens again")
     }
 
     /// Opens the home in a folder.
     pub async fn open(folder: Arc<TempDir>, settings: &[(&str, &str)]) -> Result<Self, EngineError> {
-        Self::open_by(folder, settings, None).await
+        Self::open_by(folder, settings, None, None).await
     }
 
     async fn open_by(
         folder: Arc<TempDir>,
         settings: &[(&str, &str)],
         clock: Option<Arc<dyn Clock>>,
+        part_bytes: Option<usize>,
     ) -> Result<Self, EngineError> {
         watch();
         let mut chosen = Settings::default();
@@ -103,6 +110,9 @@ impl Db {
         let mut builder = Engine::builder().home(home).settings(chosen).cost_min(COST_MIN).extend(extend);
         if let Some(clock) = &clock {
             builder = builder.clock(Arc::clone(clock));
+        }
+        if let Some(part_bytes) = part_bytes {
+            builder = builder.part_bytes(part_bytes);
         }
         let engine = Box::pin(builder.open()).await?;
         let settings = settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();

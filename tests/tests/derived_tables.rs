@@ -334,6 +334,49 @@ async fn extents_that_are_gone() {
     db.ok("DROP DERIVED TABLE pinned").await;
 }
 
+/// What happens to a table while its rows are copied stays.
+#[tokio::test(flavor = "multi_thread")]
+async fn pinned_while_it_changes() {
+    let db = table(4).await;
+    db.ok("CREATE USER alice PASSWORD 'a-long-password'").await;
+    let rows = db.ok("SELECT count(*), sum(k) FROM t").await;
+    let two = db.second().await;
+    let pinning = async |name: &'static str| {
+        let query = format!("SELECT id, k, md5(s) AS s, '{name}' AS n FROM t");
+        db.ok(&format!("CREATE DERIVED TABLE {name} AS {query} WITH NO DATA")).await;
+        let one = db.client();
+        let pinning = tokio::spawn(async move { one.run(&format!("ALTER DERIVED TABLE {name} SET PINNED")).await });
+        tokio::time::sleep(std::time::Duration::from_millis(150)).await;
+        pinning
+    };
+    let is_pinned = async |name: &str| {
+        assert_eq!(db.ok(&format!("SELECT count(*), sum(k) FROM {name}")).await, rows);
+        db.ok(&format!("ALTER DERIVED TABLE {name} SET PINNED")).await.contains("is pinned already")
+    };
+    let owner = "SELECT owner FROM system.tables WHERE table_name = 'd'";
+    let pinned = pinning("d").await;
+    two.ok("ALTER DERIVED TABLE d OWNER TO alice").await;
+    pinned.await.expect("a task ends well").expect("whose it is does not matter");
+    assert_eq!(two.ok(owner).await, "alice");
+    assert!(is_pinned("d").await);
+    // Or it is not seen any more, if the statement comes too late.
+    let pinned = pinning("e").await;
+    two.ok("ALTER DERIVED TABLE e RENAME TO f").await;
+    two.ok("CREATE TABLE e AS SELECT 'precious' AS p").await;
+    match pinned.await.expect("a task ends well") {
+        Ok(_) => assert!(is_pinned("f").await),
+        Err(error) => assert!(error.contains("does not exist") || error.contains("is a table"), "{error}"),
+    }
+    assert_eq!(db.ok("SELECT p FROM e").await, "precious");
+    let pinned = pinning("g").await;
+    two.ok("DROP DERIVED TABLE g").await;
+    two.ok("CREATE DERIVED TABLE g AS SELECT k FROM t WHERE id < 3").await;
+    if let Err(error) = pinned.await.expect("a task ends well") {
+        assert!(error.starts_with("Sql: table \"g\" does not exist"), "{error}");
+    }
+    assert_eq!(db.ok("SELECT count(*) FROM g").await, "3");
+}
+
 /// A log that grows keeps the bytes that it had.
 #[tokio::test(flavor = "multi_thread")]
 async fn logs_grow() {

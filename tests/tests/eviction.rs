@@ -1,6 +1,6 @@
 //! The byte budget of derived data: it holds under load, what goes is told, and no query ever fails or answers otherwise.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::Duration;
@@ -38,6 +38,15 @@ fn bytes_below(folder: &Path) -> u64 {
         _ => entry.metadata().map_or(0, |metadata| metadata.len()),
     });
     bytes.sum()
+}
+
+fn files_below(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let files = entries.flat_map(|entry| match entry.file_type() {
+        Ok(kind) if kind.is_dir() => files_below(&entry.path()),
+        _ => vec![entry.path()],
+    });
+    files.collect()
 }
 
 /// Looks at the files all the time; the most that was there.
@@ -152,7 +161,7 @@ async fn what_goes_is_told_and_what_it_took_to_make_it_again() {
     let mut command = program.command();
     command.args(["cache", "stats"]);
     let told = finish(command, b"").rows();
-    assert!(told.ends_with(&format!(",{BUDGET},0,{},{}", stats.evicted, stats.evicted_bytes)), "{told}");
+    assert!(told.ends_with(&format!(",{BUDGET},0,{},{},0", stats.evicted, stats.evicted_bytes)), "{told}");
 }
 
 /// Twice the budget would have held what went last and came back; half of it would not hold what is there.
@@ -309,4 +318,105 @@ async fn a_store_that_can_not_be_written() {
         db.ask(&sql(number)).await;
         assert_eq!(db.ask(&sql(number)).await.1.reused, Reused::Exact);
     }
+}
+
+/// Puts folders in the places of all files: they can not be deleted like files. Returns what brings the files back.
+fn can_not_be_deleted(db: &Db) -> impl FnOnce() + use<> {
+    let files = files_below(&db.home().join("derived"));
+    let aside: Vec<PathBuf> = (0..files.len()).map(|number| db.path(&format!("aside-{number}"))).collect();
+    for (file, aside) in files.iter().zip(&aside) {
+        std::fs::rename(file, aside).expect("a file can be renamed");
+        std::fs::create_dir(file).expect("a folder");
+    }
+    move || {
+        for (file, aside) in files.iter().zip(&aside) {
+            std::fs::remove_dir(file).expect("a folder can be removed");
+            std::fs::rename(aside, file).expect("a file can be renamed");
+        }
+    }
+}
+
+/// What is dropped and can not be deleted still takes its room: for this process, for others, and for those that come later.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_can_not_be_deleted_counts() {
+    let db = small(BUDGET, 0).await;
+    for number in 0..7 {
+        db.ask(&sql(number)).await;
+    }
+    let used = db.cache().stats().await.expect("stats").used;
+    assert!(used > BUDGET / 2, "{used}");
+    let bring_back = can_not_be_deleted(&db);
+    db.cache().clear().await;
+    let two = db.second().await;
+    for db in [&db, &two] {
+        let stats = db.cache().stats().await.expect("stats");
+        assert_eq!((stats.used, stats.reserved, stats.undeleted), (0, 0, used));
+    }
+    let mut notices = vec![];
+    for number in 10..20 {
+        let answer = db.session().execute(&sql(number)).await.expect("it answers");
+        notices.extend(answer.notices().iter().map(|notice| notice.message.clone()));
+        answer.collect().await.expect("it answers");
+        two.ask(&sql(number + 10)).await;
+        db.cache().settled().await;
+        let stats = db.cache().stats().await.expect("stats");
+        assert!(stats.used + stats.undeleted <= BUDGET, "{stats:?}");
+    }
+    assert_eq!(notices, ["files of dropped results can not be deleted; they take room until they are gone"]);
+    let collected = db.cache().collect().await.expect("it sweeps");
+    assert!(collected.left > 0 && collected.left_bytes == used, "{collected:?}");
+    two.shutdown().await;
+    let db = db.reopen().await;
+    assert_eq!(db.cache().stats().await.expect("stats").undeleted, used);
+    // They can be deleted again.
+    bring_back();
+    let collected = db.cache().collect().await.expect("it sweeps");
+    assert!(collected.parts > 0 && collected.bytes == used && collected.left == 0, "{collected:?}");
+    let stats = db.cache().stats().await.expect("stats");
+    assert_eq!((stats.undeleted, bytes_below(&db.home().join("derived"))), (0, stats.used));
+}
+
+/// Results are not thrown away for room that does not come.
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_evicted_in_vain() {
+    let settings = [("cache.budget", "1MB"), ("cache.fresh_seconds", "0"), ("cache.low_water", "20%")];
+    let db = Db::with(&settings).await;
+    files::numbers(&db.path("t/a.parquet"), 0..60_000);
+    db.ok("CREATE EXTERNAL TABLE t STORED AS PARQUET LOCATION '{dir}/t/'").await;
+    for number in 0..5 {
+        db.ask(&sql(number)).await;
+    }
+    let entries = async || db.cache().entries().await.len();
+    let n_entries = entries().await;
+    let bring_back = can_not_be_deleted(&db);
+    let n_shown = db.cache().evict().await.expect("it can be asked");
+    assert!((1..n_entries / 2).contains(&n_shown), "one step shows it: {n_shown} of {n_entries}");
+    for _ in 0..3 {
+        assert_eq!(db.cache().evict().await.expect("it can be asked"), 0);
+    }
+    assert_eq!(entries().await, n_entries - n_shown);
+    let stats = db.cache().stats().await.expect("stats");
+    assert!(stats.undeleted > 0 && stats.used + stats.undeleted > stats.low_water, "{stats:?}");
+    bring_back();
+    db.cache().collect().await.expect("it sweeps");
+    assert!(db.cache().evict().await.expect("it can be asked") > 0);
+    let stats = db.cache().stats().await.expect("stats");
+    assert!(stats.undeleted == 0 && stats.used <= stats.low_water, "{stats:?}");
+}
+
+/// Results without rows take no room there, but a record each: of those as well there are so many.
+#[tokio::test(flavor = "multi_thread")]
+async fn results_without_rows_do_not_pile_up() {
+    let db = small(20 << 10, 0).await;
+    let empty = |number: usize| format!("SELECT n FROM t WHERE (n * 2) % 2 = 1 AND n > {number}");
+    let n_empty = async || db.ok("SELECT count(*) FROM system.cache_entries WHERE bytes = 0").await;
+    for number in 0..40 {
+        assert_eq!(db.ask(&empty(number)).await.0, [""; 0]);
+    }
+    assert_eq!(db.ask(&empty(39)).await.1.reused, Reused::Exact);
+    db.cache().evict().await.expect("it can be asked");
+    // As many as there are kilobytes below the low-water mark.
+    assert_eq!(n_empty().await, "16");
+    assert_eq!(db.ask(&empty(39)).await.1.reused, Reused::Exact, "it was used");
+    assert_eq!(db.ask(&empty(0)).await.0, [""; 0]);
 }

@@ -277,6 +277,62 @@ async fn dependencies() {
     .await;
 }
 
+/// A plain view below may be another one by now: what is asked is what it says today.
+#[tokio::test]
+async fn dependencies_through_views_that_were_replaced() {
+    let db = Db::new().await;
+    db.script(
+        r#"
+        CREATE TABLE t1 AS SELECT 1 AS a;
+        CREATE TABLE t2 AS SELECT 2 AS a;
+        CREATE FUNCTION f(x BIGINT) RETURNS BIGINT RETURN x + 10;
+        CREATE FUNCTION g(x BIGINT) RETURNS BIGINT RETURN x + 20;
+        CREATE FUNCTION h(x BIGINT) RETURNS BIGINT RETURN x + 30;
+        CREATE VIEW v AS SELECT f(a) AS a FROM t1;
+        CREATE VIEW above AS SELECT a FROM v;
+        CREATE MATERIALIZED VIEW mv AS SELECT a FROM above;
+        SELECT * FROM mv;
+        -> 11
+        CREATE OR REPLACE VIEW v AS SELECT g(a) AS a FROM t2;
+        SELECT * FROM mv;
+        -> 22
+        DROP TABLE t2;
+        !! cannot drop table "t2": materialized view "mv" depends on it
+        ALTER TABLE t2 RENAME TO t3;
+        !! cannot rename table "t2": materialized view "mv" depends on it
+        DROP VIEW v;
+        !! cannot drop view "v": materialized view "mv" depends on it
+        DROP FUNCTION g;
+        !! cannot drop function "g": materialized view "mv" depends on it
+        DROP FUNCTION f;
+        -> DROP FUNCTION
+        ALTER TABLE t1 RENAME TO t0;
+        -> ALTER TABLE
+        DROP TABLE t0 CASCADE;
+        -> DROP TABLE
+        CREATE OR REPLACE FUNCTION g(x BIGINT) RETURNS BIGINT RETURN h(x);
+        SELECT * FROM mv;
+        -> 32
+        DROP FUNCTION h;
+        !! cannot drop function "h": materialized view "mv" depends on it
+        CREATE SCHEMA s;
+        CREATE TABLE s.t AS SELECT 3 AS a;
+        CREATE OR REPLACE VIEW v AS SELECT a FROM s.t;
+        DROP FUNCTION g;
+        DROP FUNCTION h;
+        DROP TABLE t2;
+        DROP TABLE s.t;
+        !! cannot drop table "t": materialized view "mv" depends on it
+        DROP SCHEMA s CASCADE;
+        -> DROP SCHEMA
+        -> notice: view "above" is dropped as well
+        -> notice: materialized view "mv" is dropped as well
+        -> notice: view "v" is dropped as well
+        "#,
+    )
+    .await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn after_a_restart_and_in_two_processes() {
     let db = table(2).await;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use nectarine_tests::db::Db;
@@ -122,7 +123,13 @@ async fn concurrent_changes_do_not_lose_each_other() {
                     db.ok(&format!("CREATE VIEW v{task}_{n} AS SELECT a FROM t{task}_{n}")).await;
                     db.ok(&format!("ALTER TABLE t{task}_{n} RENAME TO r{task}_{n}")).await;
                     db.ok(&format!("DROP VIEW v{task}_{n}")).await;
-                    db.ok(&format!("CREATE OR REPLACE TABLE shared AS SELECT {task} AS a")).await;
+                    // Who finds that somebody else was faster has replaced nothing, and does it again.
+                    while let Err(error) =
+                        db.run(&format!("CREATE OR REPLACE TABLE shared AS SELECT {task} AS a")).await
+                    {
+                        let is_late = error.starts_with("Data: cannot replace \"shared\": ");
+                        assert!(is_late && error.contains("hint: run the statement again"), "{error}");
+                    }
                 }
                 won
             })
@@ -137,6 +144,77 @@ async fn concurrent_changes_do_not_lose_each_other() {
         assert_eq!(db.ok("SELECT count(*) FROM system.tables").await, "42");
         assert_eq!(db.ok("SELECT count(*) FROM contested").await, "1");
         assert_eq!(db.ok("SELECT count(*) FROM shared").await, "1");
+    }
+}
+
+/// What somebody makes, drops or gives away while a statement computes is not what that statement saw when it began: it replaces
+/// nothing.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn what_came_meanwhile_is_not_replaced() {
+    let precious = "CREATE TABLE x AS SELECT 'precious' AS p";
+    let made = "something of that name was made";
+    for (is_there, kind, meanwhile, error, left) in [
+        (false, "TABLE", precious.to_owned(), made, Some("precious")),
+        (false, "MATERIALIZED VIEW", precious.to_owned(), made, Some("precious")),
+        (true, "TABLE", precious.replace("TABLE", "OR REPLACE TABLE"), "it was replaced", Some("precious")),
+        (
+            true,
+            "TABLE",
+            format!("DROP TABLE x; {}", precious.replace("TABLE", "VIEW")),
+            "it was replaced",
+            Some("precious"),
+        ),
+        (true, "TABLE", format!("ALTER TABLE x RENAME TO y; {precious}"), "it was replaced", Some("precious")),
+        (true, "TABLE", "ALTER TABLE x RENAME TO y".to_owned(), "it was dropped or renamed", None),
+        (true, "TABLE", "ALTER TABLE x OWNER TO bob".to_owned(), "it was given to somebody else", Some("old")),
+    ] {
+        let db = Db::new().await;
+        db.ok("CREATE USER bob PASSWORD 'a-long-password'").await;
+        db.ok("CREATE TABLE t AS SELECT 1 AS a").await;
+        if is_there {
+            db.ok("CREATE TABLE x AS SELECT 'old' AS p").await;
+        }
+        let (program, statements) = (Program::on(&db.home()), meanwhile.clone());
+        let happened = Arc::new(AtomicBool::new(false));
+        let happens = Arc::clone(&happened);
+        db.on_rows(move || {
+            program.run(&statements).rows();
+            happens.store(true, Ordering::SeqCst);
+        });
+        let found = db.err(&format!("CREATE OR REPLACE {kind} x AS SELECT tests_hook(a) AS p FROM t")).await;
+        assert!(happened.load(Ordering::SeqCst), "{meanwhile}: not in time");
+        assert!(found.starts_with(&format!("Data: cannot replace \"x\": {error} while the statement ran")), "{found}");
+        match left {
+            Some(left) => assert_eq!(db.ok("SELECT p FROM x").await, left, "{meanwhile}"),
+            None => assert!(db.err("SELECT p FROM x").await.contains("does not exist")),
+        }
+    }
+}
+
+/// The same for derived tables, which take no function that a test could wait in: who comes first is left to luck.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn what_came_meanwhile_is_not_replaced_by_a_derived_table() {
+    let one = Db::new().await;
+    let two = one.second().await;
+    one.ok("CREATE TABLE t AS SELECT value AS n FROM generate_series(1, 100000)").await;
+    for round in 0..3 {
+        let slow = one.client();
+        let making = tokio::spawn(async move {
+            let query = format!("SELECT md5(CAST(n + {round} AS TEXT)) AS m, count(*) AS c FROM t GROUP BY m");
+            slow.run(&format!("CREATE OR REPLACE DERIVED TABLE x AS {query}")).await
+        });
+        tokio::time::sleep(Duration::from_millis(150)).await;
+        let precious = two.run("CREATE TABLE x AS SELECT 'precious' AS p").await;
+        let made = making.await.expect("a task ends well");
+        match precious {
+            Ok(_) => {
+                let error = made.expect_err("x was another's by then");
+                assert!(error.contains("cannot replace \"x\": something") || error.contains("is a table"), "{error}");
+                assert_eq!(one.ok("SELECT p FROM x").await, "precious");
+            }
+            Err(error) => assert!(made.is_ok() && error.contains("already exists"), "{error}"),
+        }
+        one.ok("DROP TABLE x").await;
     }
 }
 

@@ -105,6 +105,67 @@ async fn other_names_and_older_files() {
     assert_eq!(parts(&db).len(), 0);
 }
 
+/// A table that is gone is known by the name that it had last, with all that was made of it under others.
+#[tokio::test(flavor = "multi_thread")]
+async fn tables_that_were_renamed_and_dropped() {
+    let db = tables().await;
+    db.ok("CREATE DERIVED TABLE d AS SELECT n AS k, n * 3 AS v FROM u WHERE n % 2 = 0").await;
+    db.ok("ALTER DERIVED TABLE d SET PINNED").await;
+    db.ok("SELECT k % 7 AS x, max(v) FROM d GROUP BY x").await;
+    db.ok("ALTER TABLE u RENAME TO w").await;
+    assert_eq!(n_made_of(&db, "public.u").await, 0);
+    assert!(n_made_of(&db, "public.w").await >= 2);
+    db.ok("DROP TABLE w").await;
+    let told = db.ok("PURGE DERIVED FROM w").await;
+    let ((entries, _), left) = outcome(&told);
+    assert!(entries >= 3 && left == (0, 0), "{told}");
+    assert!(told.contains("are left: derived table \"public.d\""), "{told}");
+    for table in ["public.u", "public.w", "public.d"] {
+        assert_eq!(n_made_of(&db, table).await, 0, "{table}");
+    }
+    assert_eq!(db.ask(QUERY).await.1.reused, Reused::Exact);
+}
+
+/// A file is the same by whatever links it is reached.
+#[tokio::test(flavor = "multi_thread")]
+async fn through_links() {
+    for source in [
+        "'{dir}/real/x/a.parquet'",
+        "'{dir}/real/x/'",
+        "'{dir}/real/*/*.parquet'",
+        "'{dir}/link/x/a.parquet'",
+        "'{dir}/link/*/a.parquet'",
+        "'{dir}/other/a.parquet'",
+        "r",
+        "l",
+    ] {
+        for is_deleted in [false, true] {
+            let db = tables().await;
+            files::numbers(&db.path("real/x/a.parquet"), 0..50_000);
+            std::os::unix::fs::symlink(db.path("real"), db.path("link")).expect("a link");
+            std::os::unix::fs::symlink(db.path("real/x"), db.path("other")).expect("a link");
+            for (name, folder) in [("r", "real"), ("l", "link")] {
+                let location = format!("STORED AS PARQUET LOCATION '{{dir}}/{folder}/x/'");
+                db.ok(&format!("CREATE EXTERNAL TABLE {name} {location}")).await;
+                db.ok(&format!("SELECT n % 10 AS {name}, max(n) FROM {name} GROUP BY 1")).await;
+            }
+            db.ok("CREATE DERIVED TABLE d AS SELECT n + 1 AS n FROM l").await;
+            db.ok("ALTER DERIVED TABLE d SET PINNED").await;
+            db.ok("SELECT n % 10 AS k, max(n) FROM d GROUP BY k").await;
+            assert!(n_made_of(&db, "public.l").await > 0 && n_made_of(&db, "public.d").await > 0);
+            if is_deleted {
+                std::fs::remove_file(db.path("real/x/a.parquet")).expect("a file can be deleted");
+            }
+            let (_, left) = outcome(&db.ok(&format!("PURGE DERIVED FROM {source}")).await);
+            assert_eq!(left, (0, 0), "{source}");
+            for table in ["public.r", "public.l", "public.d"] {
+                assert_eq!(n_made_of(&db, table).await, 0, "{source}: {table}, {is_deleted}");
+            }
+            assert_eq!(db.ask(QUERY).await.1.reused, Reused::Exact, "{source}");
+        }
+    }
+}
+
 /// What was made from results goes with them, over managed tables too.
 #[tokio::test(flavor = "multi_thread")]
 async fn results_of_results_go_too() {
@@ -391,7 +452,7 @@ async fn files_that_stay_are_not_forgotten() {
     for other in [&db, &db.second().await] {
         let told = other.ok("PURGE DERIVED FROM t").await;
         assert_eq!(outcome(&told), ((0, 0), (0, n_files)), "it goes on telling");
-        assert!(told.contains(&format!("{n_files} files of purged results could not be deleted")), "{told}");
+        assert!(told.contains(&format!("{n_files} files of dropped results could not be deleted")), "{told}");
     }
     for (at, part) in all.iter().enumerate() {
         std::fs::remove_dir(part).expect("a folder");

@@ -2,6 +2,7 @@
 
 mod leaks;
 mod owners;
+mod reach;
 
 use nectarine_engine::Reused;
 use nectarine_tests::db::Db;

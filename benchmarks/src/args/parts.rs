@@ -123,7 +123,7 @@ impl Default for AppendArgs {
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct SlidingArgs {
     /// Clicks in a day; a tenth of it where the window is a year.
-    #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u32).range(240..))]
+    #[arg(long, default_value_t = 8_000_000, value_parser = clap::value_parser!(u32).range(240..))]
     pub(crate) rows: u32,
 
     /// How often the window moves on.
@@ -133,7 +133,7 @@ pub(crate) struct SlidingArgs {
 
 impl Default for SlidingArgs {
     fn default() -> Self {
-        Self { rows: 1_000_000, slides: 60 }
+        Self { rows: 8_000_000, slides: 60 }
     }
 }
 
@@ -161,13 +161,13 @@ impl Default for ReportsArgs {
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct ClicksArgs {
     /// Rows of the log in the end.
-    #[arg(long, default_value_t = 4_000_000, value_parser = clap::value_parser!(u32).range(1_000..))]
+    #[arg(long, default_value_t = 40_000_000, value_parser = clap::value_parser!(u32).range(1_000..))]
     pub(crate) rows: u32,
 }
 
 impl Default for ClicksArgs {
     fn default() -> Self {
-        Self { rows: 4_000_000 }
+        Self { rows: 40_000_000 }
     }
 }
 

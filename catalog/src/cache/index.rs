@@ -23,6 +23,7 @@ pub(super) struct Index {
     programs: DigestMap<Program>,
     dropped: DigestMap<Dropped>,
     bytes: u64,
+    n_empty: usize,
 }
 
 /// An entry. One hundred and twelve bytes, times a million.
@@ -88,6 +89,11 @@ impl Index {
     /// Bytes of all entries.
     pub(super) fn bytes(&self) -> u64 {
         self.bytes
+    }
+
+    /// Entries without bytes.
+    pub(super) fn n_empty(&self) -> usize {
+        self.n_empty
     }
 
     /// Memory that is reserved.
@@ -213,6 +219,7 @@ impl Index {
             program.n_entries += 1;
         }
         self.bytes = self.bytes.saturating_add(summary.bytes);
+        self.n_empty += usize::from(summary.bytes == 0);
     }
 
     fn drop(&mut self, key: Fingerprint, version: i64) {
@@ -240,6 +247,7 @@ impl Index {
     fn take(&mut self, slot: u32) {
         let Some(record) = self.entries.remove(slot) else { return };
         self.bytes = self.bytes.saturating_sub(record.bytes);
+        self.n_empty -= usize::from(record.bytes == 0);
         if let Some(next) = self.entries.at_mut(record.next) {
             next.previous = record.previous;
         }

@@ -1,5 +1,6 @@
 //! Where results come from: what an entry was made of, and which entries were made of something.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -105,10 +106,32 @@ pub struct DataScope {
     pub files: Vec<String>,
     /// Files by what their full URLs begin with.
     pub file_beginnings: Vec<String>,
+    /// Folders of files that are reached through links, and where they are without: full URLs that end in a slash. Locations
+    /// and files that are named through links are to be here without them as well.
+    pub links: BTreeMap<String, String>,
     /// Entries.
     pub entries: Vec<Fingerprint>,
     /// Whether entries count of which nobody knows what they were made from.
     pub unknown: bool,
+}
+
+impl DataScope {
+    /// Whether it names a file, given by its full URL, or the one that this is through links.
+    pub(crate) fn names_file(&self, url: &str) -> bool {
+        self.names(url) || self.without_links(url).is_some_and(|real| self.names(&real))
+    }
+
+    fn names(&self, url: &str) -> bool {
+        self.files.iter().any(|file| file == url)
+            || self.file_beginnings.iter().any(|beginning| url.starts_with(beginning))
+            || self.locations.iter().any(|location| location.names_file(url))
+    }
+
+    /// The file's URL without links, if it is reached through some.
+    pub(crate) fn without_links(&self, url: &str) -> Option<String> {
+        let (folder, name) = url.split_at(url.rfind('/')? + 1);
+        self.links.get(folder).map(|real| format!("{real}{name}"))
+    }
 }
 
 impl fmt::Debug for DataScope {

@@ -1,7 +1,8 @@
 //! Room in the derived store: who has set some aside, and what was evicted to make some.
 //!
-//! Keeps true   bytes of entries, plus what leases set aside, is all that there may be in the derived store. A process sets
-//!              room aside before it writes, and gives it back when what it wrote is an entry or is deleted.
+//! Keeps true   bytes of entries, plus what leases set aside, plus files of dropped entries that could not be deleted, is all
+//!              that there may be in the derived store. A process sets room aside before it writes, and gives it back when what
+//!              it wrote is an entry or is deleted.
 
 use crate::Fingerprint;
 
@@ -40,9 +41,9 @@ pub struct SpaceRequest {
 pub enum SpaceOutcome {
     /// So much is set aside.
     Granted(u64),
-    /// Not even the least is there; others have set so much aside.
+    /// Not even the least is there; others have set so much aside, or could not delete it.
     Refused {
-        /// The sum over other leases.
+        /// The sum over other leases and undeleted files.
         others: u64,
     },
     /// There are entries that the asker does not know of: look again, ask again.

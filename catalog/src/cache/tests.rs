@@ -67,7 +67,7 @@ async fn what_was_added_is_found() {
     assert_eq!(cache.lookup(&key(1)), Some(entry.summary()));
     assert_eq!(cache.entry(&key(1)).await.expect("an answer"), Some(entry.clone()));
     assert_eq!(cache.program(&entry.program).await.expect("an answer"), Some(program.clone()));
-    assert_eq!(cache.totals(), Totals { entries: 1, bytes: 20, programs: 1 });
+    assert_eq!(cache.totals(), Totals { entries: 1, bytes: 20, programs: 1, empty: 0 });
 
     let other = CacheEntry { rows: 99, ..entry.clone() };
     assert!(!cache.add(other, program).await.expect("an answer"), "the old one stays");
@@ -81,7 +81,7 @@ async fn what_was_removed_is_remembered() {
     let files = cache.remove(&[key(1), key(50)]).await.expect("removed");
     assert_eq!(files, [part("1/0.arrow"), part("1/1.arrow")]);
     assert_eq!(cache.lookup(&key(1)), None);
-    assert_eq!(cache.totals(), Totals { entries: 2, bytes: 40, programs: 1 });
+    assert_eq!(cache.totals(), Totals { entries: 2, bytes: 40, programs: 1, empty: 0 });
     let answers = cache.inquire(&[(key(1), program_of(1)), (key(0), program_of(0)), (key(50), key(50))], false);
     let dropped: Vec<_> = answers.iter().map(|answer| (answer.hit.is_some(), answer.dropped)).collect();
     assert_eq!(dropped, [(false, true), (true, false), (false, false)]);

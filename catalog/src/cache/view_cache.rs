@@ -72,6 +72,8 @@ pub struct Totals {
     pub bytes: u64,
     /// Programs that have entries.
     pub programs: u64,
+    /// Entries that have no bytes: results without rows.
+    pub empty: u64,
 }
 
 impl ViewCache {
@@ -230,7 +232,12 @@ impl ViewCache {
     /// What all entries come to.
     pub fn totals(&self) -> Totals {
         let index = self.inner.index.read();
-        Totals { entries: index.n_entries() as u64, bytes: index.bytes(), programs: index.n_programs() as u64 }
+        Totals {
+            entries: index.n_entries() as u64,
+            bytes: index.bytes(),
+            programs: index.n_programs() as u64,
+            empty: index.n_empty() as u64,
+        }
     }
 
     /// What all entries come to, and the version of which that is true.

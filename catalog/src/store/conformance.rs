@@ -7,11 +7,13 @@ use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, Schema};
 
+use self::access::roles;
 use super::{GoneFile, KnownFile, MemoryStore, MetadataStore, QueryRecord, SqliteStore};
 use crate::cache::{DataScope, EvictionNote, PinMoves, Publication};
 use crate::{
     AccessChange, ByteRange, CatalogError, ColumnDefault, Extent, ExternalSource, FileFormatKind, Fingerprint,
-    Function, JobId, JobQuery, QueryId, ReportId, RunQuery, TableDef, TableId, TableKind, TableName,
+    Function, JobId, JobQuery, Mentions, QueryId, Replace, ReportId, Result, RunQuery, Securable, TableDef, TableId,
+    TableKind, TableName,
 };
 
 /// A test per check and kind of store.
@@ -54,6 +56,7 @@ conformance! {
     tables_need_their_schema_and_a_free_name
     replacing_a_table_takes_its_extents_along
     rows_that_came_meanwhile_are_not_replaced
+    only_what_was_seen_is_replaced
     a_refused_table_leaves_no_trace
     dropped_tables_are_gone
     renamed_tables_keep_id_and_extents
@@ -147,7 +150,7 @@ fn query(started_at: i64) -> QueryRecord {
 }
 
 async fn add(store: &dyn MetadataStore, table: &TableDef, extents: &[Extent]) {
-    store.create_table(table, extents, false).await.expect("a new table");
+    store.create_table(table, extents, Replace::Never).await.expect("a new table");
 }
 
 async fn table_names(store: &dyn MetadataStore) -> Vec<String> {
@@ -220,7 +223,11 @@ async fn tables_come_back_as_they_were(store: &dyn MetadataStore) {
         order: vec!["a, b DESC".to_owned()],
     };
     let external = TableDef { kind: TableKind::External(source), ..table("e") };
-    let query = TableKind::View { query: "SELECT \"a\" FROM m".to_owned(), default_schema: "public".to_owned() };
+    let query = TableKind::View {
+        query: "SELECT \"a\" FROM m".to_owned(),
+        default_schema: "public".to_owned(),
+        mentions: Some(Mentions { relations: [managed.name.clone()].into(), functions: ["f".to_owned()].into() }),
+    };
     let view = TableDef { kind: query, ..table("v") };
     for table in [&view, &managed, &external] {
         add(store, table, &[]).await;
@@ -230,16 +237,20 @@ async fn tables_come_back_as_they_were(store: &dyn MetadataStore) {
 
 async fn tables_need_their_schema_and_a_free_name(store: &dyn MetadataStore) {
     let lost = table_in("nowhere", "t");
-    assert_fails!(store.create_table(&lost, &[], true).await, CatalogError::NotFound { what: "schema", .. });
+    assert_fails!(
+        store.create_table(&lost, &[], Replace::Seen(None)).await,
+        CatalogError::NotFound { what: "schema", .. }
+    );
     add(store, &table("t"), &[]).await;
-    let error = store.create_table(&table("t"), &[], false).await.expect_err("a taken name");
+    let error = store.create_table(&table("t"), &[], Replace::Never).await.expect_err("a taken name");
     assert_eq!(error.to_string(), "table \"public.t\" already exists");
 }
 
 async fn replacing_a_table_takes_its_extents_along(store: &dyn MetadataStore) {
     let (old, new) = (table("t"), table("t"));
-    assert_eq!(store.create_table(&old, &extents(0..3), true).await.expect("nothing to replace"), None);
-    let replaced = store.create_table(&new, &extents(3..5), true).await.expect("replaced");
+    let made = store.create_table(&old, &extents(0..3), Replace::Seen(None)).await;
+    assert_eq!(made.expect("nothing to replace"), None);
+    let replaced = store.create_table(&new, &extents(3..5), Replace::Seen(Some(old.id))).await.expect("replaced");
     assert_eq!(replaced.as_ref(), Some(&old));
     assert_eq!(store.tables().await.expect("tables"), std::slice::from_ref(&new));
     assert_eq!(store.extents(new.id).await.expect("extents"), extents(3..5));
@@ -248,18 +259,44 @@ async fn replacing_a_table_takes_its_extents_along(store: &dyn MetadataStore) {
 }
 
 async fn rows_that_came_meanwhile_are_not_replaced(store: &dyn MetadataStore) {
-    let (old, new) = (table("t"), table("t"));
+    let (old, new, new_rows) = (table("t"), table("t"), extents(5..6));
     add(store, &old, &extents(0..3)).await;
     store.append_extents(old.id, &extents(3..4)).await.expect("appended");
     let before = version(store).await;
-    let read_three = store.create_table_from(&new, &extents(5..6), true, Some((old.id, 3))).await;
+    let create = |id, n_extents| store.create_table(&new, &new_rows, Replace::Read { id, n_extents });
+    let read_three = create(old.id, 3).await;
     assert_fails!(read_three, CatalogError::Overtaken { .. });
-    let read_another = store.create_table_from(&new, &extents(5..6), true, Some((new.id, 4))).await;
+    let read_another = create(new.id, 4).await;
     assert_fails!(read_another, CatalogError::Overtaken { .. });
     assert_eq!(version(store).await, before);
     assert_eq!(store.extents(old.id).await.expect("extents").len(), 4);
-    let replaced = store.create_table_from(&new, &extents(5..6), true, Some((old.id, 4))).await;
+    let replaced = create(old.id, 4).await;
     assert_eq!(replaced.expect("nobody was faster"), Some(old));
+    assert_eq!(store.extents(new.id).await.expect("extents"), extents(5..6));
+}
+
+/// A statement that replaces has looked at what it replaces: what came in its place meanwhile stays.
+async fn only_what_was_seen_is_replaced(store: &dyn MetadataStore) {
+    roles(store, &["bob"]).await;
+    let (old, other, new) = (table("t"), table("t"), table("t"));
+    let rows = extents(5..6);
+    let create = |seen| store.create_table(&new, &rows, Replace::Seen(seen));
+    let refused = |outcome: Result<Option<TableDef>>| outcome.expect_err("a refusal").to_string();
+    let text = |what: &str| format!("cannot replace \"t\": {what} while the statement ran");
+    assert_eq!(refused(create(Some(old.id)).await), text("it was dropped or renamed"));
+    add(store, &old, &extents(0..3)).await;
+    assert_eq!(refused(create(None).await), text("something of that name was made"));
+    assert_eq!(refused(create(Some(other.id)).await), text("it was replaced"));
+    let given = AccessChange::SetOwner { of: vec![Securable::Table(old.id)], owner: Some("bob".to_owned()) };
+    store.change_access(&given).await.expect("given away");
+    assert_eq!(refused(create(Some(old.id)).await), text("it was given to somebody else"));
+    let taken = AccessChange::SetOwner { of: vec![Securable::Table(old.id)], owner: None };
+    store.change_access(&taken).await.expect("taken back");
+    let before = version(store).await;
+    assert!(create(None).await.is_err());
+    assert_eq!(version(store).await, before);
+    assert_eq!(store.extents(old.id).await.expect("extents"), extents(0..3));
+    assert_eq!(create(Some(old.id)).await.expect("nothing happened meanwhile"), Some(old));
     assert_eq!(store.extents(new.id).await.expect("extents"), extents(5..6));
 }
 
@@ -267,7 +304,7 @@ async fn a_refused_table_leaves_no_trace(store: &dyn MetadataStore) {
     let (old, new) = (table("t"), table("t"));
     add(store, &old, &extents(0..3)).await;
     let before = version(store).await;
-    assert_fails!(store.create_table(&new, &extents(3..9), false).await, CatalogError::AlreadyExists { .. });
+    assert_fails!(store.create_table(&new, &extents(3..9), Replace::Never).await, CatalogError::AlreadyExists { .. });
     assert_eq!(version(store).await, before);
     assert_eq!(store.tables().await.expect("tables"), std::slice::from_ref(&old));
     assert_eq!(store.extents(old.id).await.expect("extents"), extents(0..3));
@@ -373,20 +410,20 @@ async fn every_change_raises_the_version(store: &dyn MetadataStore) {
         };
     }
     raises!(store.create_schema("zoo"));
-    raises!(store.create_table(&t, &[], false));
+    raises!(store.create_table(&t, &[], Replace::Never));
     raises!(store.append_extents(t.id, &extents(0..1)));
     raises!(store.rename_table(t.id, &TableName::new("zoo", "t")));
     raises!(store.create_table(
         &TableDef { id: TableId::new(), name: TableName::new("zoo", "t"), ..t.clone() },
         &[],
-        true
+        Replace::Seen(Some(t.id))
     ));
     raises!(store.drop_schema("zoo", true));
     raises!(store.create_function(&function("f", "x"), false));
     raises!(store.create_function(&function("f", "y"), true));
-    raises!(store.drop_function("f", false));
+    raises!(store.drop_function("f", &[], false));
     let t = table("t");
-    raises!(store.create_table(&t, &[], false));
+    raises!(store.create_table(&t, &[], Replace::Never));
     raises!(store.drop_table(t.id));
     assert_eq!(version(store).await, last);
 }
@@ -398,7 +435,7 @@ async fn refusals_and_notes_leave_the_version(store: &dyn MetadataStore) {
     assert!(store.drop_schema("nowhere", true).await.is_err());
     assert!(store.drop_table(gone).await.is_err());
     assert!(store.append_extents(gone, &extents(0..1)).await.is_err());
-    assert!(store.drop_function("f", false).await.is_err());
+    assert!(store.drop_function("f", &[], false).await.is_err());
     store.save_known_files("k", &[known(1, 0)], &[]).await.expect("saved");
     store.log_queries(&[query(1)], 10).await.expect("logged");
     assert_eq!(version(store).await, before);
@@ -440,8 +477,8 @@ async fn functions_are_made_replaced_and_dropped(store: &dyn MetadataStore) {
     let newer = Function { created_at: 4, ..function("f", "other") };
     store.create_function(&newer, true).await.expect("replaced");
     assert_eq!(store.functions().await.expect("functions"), [g.clone(), newer]);
-    store.drop_function("f", false).await.expect("dropped");
-    assert_fails!(store.drop_function("f", false).await, CatalogError::NotFound { what: "function", .. });
+    store.drop_function("f", &[], false).await.expect("dropped");
+    assert_fails!(store.drop_function("f", &[], false).await, CatalogError::NotFound { what: "function", .. });
     assert_eq!(store.functions().await.expect("functions"), [g]);
 }
 
@@ -461,7 +498,9 @@ async fn a_closed_store_refuses_everything(store: &dyn MetadataStore) {
         store.create_schema("s");
         store.drop_schema("public", true);
         store.tables();
-        store.create_table(&table("u"), &[], false);
+        store.create_table(&table("u"), &[], Replace::Never);
+        store.pin_derived_table(t.id, FileFormatKind::Arrow, &t.schema, &[]);
+        store.local_folders();
         store.drop_table(t.id);
         store.rename_table(t.id, &t.name);
         store.extents(t.id);
@@ -470,7 +509,7 @@ async fn a_closed_store_refuses_everything(store: &dyn MetadataStore) {
         store.save_known_files("k", &[], &[]);
         store.functions();
         store.create_function(&function("f", "x"), false);
-        store.drop_function("f", false);
+        store.drop_function("f", &[], false);
         store.access();
         store.change_access(&AccessChange::Drop("bob".to_owned()));
         store.log_queries(&[], 1);
@@ -496,8 +535,10 @@ async fn a_closed_store_refuses_everything(store: &dyn MetadataStore) {
         store.provenance(&[]);
         store.dependants(&DataScope::default());
         store.purge(&DataScope::default(), 1, &EvictionNote { reason: "r", at: 0, keep: 1, spares_pinned: false });
-        store.purged_parts();
-        store.forget_purged_parts(&[]);
+        store.undeleted_parts();
+        store.undeleted_bytes();
+        store.add_undeleted_parts(&[cache::part("a")]);
+        store.forget_undeleted_parts(&[]);
         store.dropped_derived_tables();
         store.known_files_of(&DataScope::default());
         store.wipe();

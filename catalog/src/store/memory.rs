@@ -10,6 +10,7 @@ mod reports;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use arrow::datatypes::SchemaRef;
 use async_trait::async_trait;
 use parking_lot::{MappedMutexGuard, Mutex, MutexGuard};
 
@@ -27,9 +28,9 @@ use crate::cache::{
     ProgramRecord, ProgramRun, Publication, RelativeRecord, SpaceOutcome, SpaceRequest, StoredProgram, UseCount,
 };
 use crate::{
-    Access, AccessChange, CatalogError, DerivedSources, Extent, Fingerprint, Function, Grant, Job, JobBounds,
-    JobChanged, JobEffect, JobId, JobPoint, JobQuery, QueryId, Report, ReportId, ReportRun, Result, RunPlan, RunQuery,
-    RunState, Securable, TableDef, TableId, TableName, named, plain_location,
+    Access, AccessChange, CatalogError, DerivedSources, Extent, FileFormatKind, Fingerprint, Function, Grant, Job,
+    JobBounds, JobChanged, JobEffect, JobId, JobPoint, JobQuery, QueryId, Replace, Report, ReportId, ReportRun, Result,
+    RunPlan, RunQuery, RunState, Securable, TableDef, TableId, TableKind, TableName, named, plain_location,
 };
 
 /// Metadata that lives as long as this value.
@@ -116,22 +117,13 @@ impl State {
         names.iter().filter_map(|name| self.remove(name)).collect()
     }
 
-    fn create_table(
-        &mut self,
-        table: &TableDef,
-        extents: &[Extent],
-        replace: bool,
-        read: Option<(TableId, usize)>,
-    ) -> Result<Option<TableDef>> {
+    fn create_table(&mut self, table: &TableDef, extents: &[Extent], replace: Replace) -> Result<Option<TableDef>> {
         self.require_schema(&table.name.schema)?;
-        if let Some((id, n_extents)) = read {
-            let is_same = self.tables.get(&table.name).is_some_and(|old| old.id == id);
-            if !is_same || self.extents.get(&id).map_or(0, Vec::len) != n_extents {
-                return Err(CatalogError::Overtaken { name: table.name.clone() });
-            }
-        }
-        if !replace && self.tables.contains_key(&table.name) {
-            return Err(table_exists(&table.name));
+        replace.check(table, self.tables.get(&table.name))?;
+        if let Some((id, n_extents)) = replace.read()
+            && self.extents.get(&id).map_or(0, Vec::len) != n_extents
+        {
+            return Err(CatalogError::Overtaken { name: table.name.clone() });
         }
         let tables = self.all_tables();
         if let Some(old) = self.tables.get(&table.name) {
@@ -209,14 +201,28 @@ impl MetadataStore for MemoryStore {
         Ok(self.state("list tables")?.tables.values().cloned().collect())
     }
 
-    async fn create_table_from(
+    async fn create_table(&self, table: &TableDef, extents: &[Extent], replace: Replace) -> Result<Option<TableDef>> {
+        self.state("create a table")?.create_table(table, extents, replace)
+    }
+
+    async fn pin_derived_table(
         &self,
-        table: &TableDef,
+        id: TableId,
+        format: FileFormatKind,
+        schema: &SchemaRef,
         extents: &[Extent],
-        replace: bool,
-        read: Option<(TableId, usize)>,
-    ) -> Result<Option<TableDef>> {
-        self.state("create a table")?.create_table(table, extents, replace, read)
+    ) -> Result<bool> {
+        let mut state = self.state("pin a derived table")?;
+        let table = state.tables.values_mut().find(|table| table.id == id).ok_or_else(|| no_such_table(id))?;
+        let TableKind::Derived(derived) = &mut table.kind else { return Err(no_such_table(id)) };
+        if derived.pinned.is_some() {
+            return Ok(false);
+        }
+        derived.pinned = Some(format);
+        table.schema = Arc::clone(schema);
+        state.extents.insert(id, extents.to_vec());
+        state.version += 1;
+        Ok(true)
     }
 
     async fn drop_tables(&self, ids: &[TableId], cascade: bool) -> Result<Vec<TableDef>> {
@@ -244,6 +250,8 @@ impl MetadataStore for MemoryStore {
             table.name = name.clone();
             state.tables.insert(name.clone(), table);
         }
+        // Results know it by its name as well, also when it is gone.
+        state.cache.rename_table(id, &name.to_string());
         state.version += 1;
         Ok(())
     }
@@ -300,13 +308,13 @@ impl MetadataStore for MemoryStore {
         Ok(())
     }
 
-    async fn drop_function(&self, name: &str, cascade: bool) -> Result<Vec<TableDef>> {
+    async fn drop_function(&self, name: &str, through: &[String], cascade: bool) -> Result<Vec<TableDef>> {
         let mut state = self.state("drop a function")?;
         if !state.functions.contains_key(name) {
             return Err(CatalogError::NotFound { what: "function", name: name.to_owned() });
         }
         let tables = state.all_tables();
-        let callers = named::callers(&tables, name);
+        let callers = named::callers(&tables, name, through);
         if !cascade && !callers.is_empty() {
             return Err(named::refused_function(name, &tables, &callers));
         }
@@ -440,12 +448,21 @@ impl MetadataStore for MemoryStore {
         Ok(self.state("purge")?.cache.purge(scope, remember, note))
     }
 
-    async fn purged_parts(&self) -> Result<Vec<EntryPart>> {
-        Ok(self.state("read which files are to be deleted")?.cache.purged_parts())
+    async fn undeleted_parts(&self) -> Result<Vec<EntryPart>> {
+        Ok(self.state("read which files are to be deleted")?.cache.undeleted_parts())
     }
 
-    async fn forget_purged_parts(&self, locations: &[String]) -> Result<()> {
-        self.state("forget files that were deleted")?.cache.forget_purged_parts(locations);
+    async fn undeleted_bytes(&self) -> Result<u64> {
+        Ok(self.state("read which files are to be deleted")?.cache.undeleted_bytes())
+    }
+
+    async fn add_undeleted_parts(&self, parts: &[EntryPart]) -> Result<()> {
+        self.state("write down which files are to be deleted")?.cache.add_undeleted_parts(parts);
+        Ok(())
+    }
+
+    async fn forget_undeleted_parts(&self, locations: &[String]) -> Result<()> {
+        self.state("forget files that were deleted")?.cache.forget_undeleted_parts(locations);
         Ok(())
     }
 
@@ -454,6 +471,10 @@ impl MetadataStore for MemoryStore {
         let mut dropped: Vec<_> = state.dropped_derived.values().cloned().collect();
         dropped.sort_by_key(|derived| derived.id.to_string());
         Ok(dropped)
+    }
+
+    async fn local_folders(&self) -> Result<Vec<String>> {
+        Ok(self.state("list folders of files")?.cache.local_folders())
     }
 
     async fn known_files_of(&self, scope: &DataScope) -> Result<Vec<(String, KnownFile)>> {
@@ -615,8 +636,8 @@ impl MetadataStore for MemoryStore {
                 state.extents.entry(table).or_default().extend_from_slice(extents);
                 state.version += 1;
             }
-            Some(JobEffect::Create { table, extents, replace, read }) => {
-                changed.replaced = state.create_table(table, extents, replace, read)?;
+            Some(JobEffect::Create { table, extents, replace }) => {
+                changed.replaced = state.create_table(table, extents, replace)?;
             }
             None => {}
         }

@@ -41,6 +41,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use arrow::datatypes::SchemaRef;
 use async_trait::async_trait;
 use tokio::sync::Mutex;
 
@@ -54,9 +55,9 @@ use crate::cache::{
     ProgramRecord, ProgramRun, Publication, RelativeRecord, SpaceOutcome, SpaceRequest, StoredProgram, UseCount,
 };
 use crate::{
-    Access, AccessChange, DerivedSources, Extent, Fingerprint, Function, Job, JobBounds, JobChanged, JobEffect, JobId,
-    JobPoint, JobQuery, QueryId, Report, ReportId, ReportRun, Result, RunPlan, RunQuery, RunState, TableDef, TableId,
-    TableName,
+    Access, AccessChange, DerivedSources, Extent, FileFormatKind, Fingerprint, Function, Job, JobBounds, JobChanged,
+    JobEffect, JobId, JobPoint, JobQuery, QueryId, Replace, Report, ReportId, ReportRun, Result, RunPlan, RunQuery,
+    RunState, TableDef, TableId, TableName,
 };
 
 /// How long to wait for another process's transaction; theirs take milliseconds.
@@ -139,15 +140,20 @@ impl MetadataStore for SqliteStore {
         self.tell("list tables", outcome)
     }
 
-    async fn create_table_from(
-        &self,
-        table: &TableDef,
-        extents: &[Extent],
-        replace: bool,
-        read: Option<(TableId, usize)>,
-    ) -> Result<Option<TableDef>> {
-        let outcome = tables::create(&mut *self.writer.lock().await, table, extents, replace, read).await;
+    async fn create_table(&self, table: &TableDef, extents: &[Extent], replace: Replace) -> Result<Option<TableDef>> {
+        let outcome = tables::create(&mut *self.writer.lock().await, table, extents, replace).await;
         self.tell("create a table", outcome)
+    }
+
+    async fn pin_derived_table(
+        &self,
+        id: TableId,
+        format: FileFormatKind,
+        schema: &SchemaRef,
+        extents: &[Extent],
+    ) -> Result<bool> {
+        let outcome = tables::pin(&mut *self.writer.lock().await, id, format, schema, extents).await;
+        self.tell("pin a derived table", outcome)
     }
 
     async fn drop_tables(&self, ids: &[TableId], cascade: bool) -> Result<Vec<TableDef>> {
@@ -190,8 +196,8 @@ impl MetadataStore for SqliteStore {
         self.tell("create a function", outcome)
     }
 
-    async fn drop_function(&self, name: &str, cascade: bool) -> Result<Vec<TableDef>> {
-        let outcome = functions::drop(&mut *self.writer.lock().await, name, cascade).await;
+    async fn drop_function(&self, name: &str, through: &[String], cascade: bool) -> Result<Vec<TableDef>> {
+        let outcome = functions::drop(&mut *self.writer.lock().await, name, through, cascade).await;
         self.tell("drop a function", outcome)
     }
 
@@ -323,12 +329,22 @@ impl MetadataStore for SqliteStore {
         self.tell("purge", outcome)
     }
 
-    async fn purged_parts(&self) -> Result<Vec<EntryPart>> {
+    async fn undeleted_parts(&self) -> Result<Vec<EntryPart>> {
         let outcome = purges::parts(&mut *self.reader.lock().await).await;
         self.tell("read which files are to be deleted", outcome)
     }
 
-    async fn forget_purged_parts(&self, locations: &[String]) -> Result<()> {
+    async fn undeleted_bytes(&self) -> Result<u64> {
+        let outcome = purges::parts_bytes(&mut *self.reader.lock().await).await;
+        self.tell("read which files are to be deleted", outcome)
+    }
+
+    async fn add_undeleted_parts(&self, parts: &[EntryPart]) -> Result<()> {
+        let outcome = purges::add_parts(&mut *self.writer.lock().await, parts).await;
+        self.tell("write down which files are to be deleted", outcome)
+    }
+
+    async fn forget_undeleted_parts(&self, locations: &[String]) -> Result<()> {
         let outcome = purges::forget_parts(&mut *self.writer.lock().await, locations).await;
         self.tell("forget files that were deleted", outcome)
     }
@@ -336,6 +352,11 @@ impl MetadataStore for SqliteStore {
     async fn dropped_derived_tables(&self) -> Result<Vec<DerivedSources>> {
         let outcome = purges::dropped_derived(&mut *self.reader.lock().await).await;
         self.tell("list dropped derived tables", outcome)
+    }
+
+    async fn local_folders(&self) -> Result<Vec<String>> {
+        let outcome = cache::local_folders(&mut *self.reader.lock().await).await;
+        self.tell("list folders of files", outcome)
     }
 
     async fn known_files_of(&self, scope: &DataScope) -> Result<Vec<(String, KnownFile)>> {

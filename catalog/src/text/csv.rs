@@ -227,6 +227,15 @@ pub(crate) fn shape(dialect: CsvDialect, bytes: &[u8], file_start: bool) -> (usi
     (n_delimiters, matches!(records.state, State::Quoted | State::Escaped))
 }
 
+/// Whether a record begins in `bytes`, with which a file begins: blank lines and comments are none.
+pub(super) fn has_record(dialect: CsvDialect, bytes: &[u8]) -> bool {
+    let mut records = CsvRecords::new(dialect, false);
+    bytes[bom_len(bytes)..].iter().enumerate().any(|(at, byte)| {
+        records.step(*byte, at);
+        !matches!(records.state, State::RecordStart | State::Comment)
+    })
+}
+
 fn bom_len(bytes: &[u8]) -> usize {
     if bytes.starts_with(b"\xEF\xBB\xBF") { 3 } else { 0 }
 }

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io;
 
 use super::bytes::rfind;
-use super::csv::{CsvDialect, CsvRecords, OpenQuote, shape};
+use super::csv::{CsvDialect, CsvRecords, OpenQuote, has_record, shape};
 use super::{json, read_some};
 use crate::location::{Compression, FileKind};
 use crate::{ByteRange, ExternalSource, FileFormatKind};
@@ -104,6 +104,14 @@ impl TextDialect {
             Self::Csv(_) => Some(true),
             Self::Json => json::first_line_is_value(start),
         }
+    }
+
+    /// Whether a file's first range has its first record, which may be its header.
+    pub(super) fn has_first_record(&self, file: &mut File, first: ByteRange) -> io::Result<bool> {
+        let Self::Csv(dialect) = self else { return Ok(true) };
+        Ok(has_record(*dialect, &read_some(file, first, FIRST_LINE_BYTES)?)
+            || first.len() > LOOK_BYTES
+            || (first.len() > FIRST_LINE_BYTES && has_record(*dialect, &read_some(file, first, LOOK_BYTES)?)))
     }
 
     /// Whether a last record without an end, which no quoted field is open in, could be whole.

@@ -83,6 +83,27 @@ fn a_growing_log_keeps_its_ranges() {
 }
 
 #[test]
+fn nothing_is_cut_off_before_the_first_record() {
+    let TextDialect::Csv(plain) = CSV else { return };
+    let comments = TextDialect::Csv(CsvDialect { comment: Some(b'#'), ..plain });
+    for (dialect, blank) in [(CSV, "\n"), (CSV, "\u{feff}\r\n\n"), (comments, "# begun\n\n#\n")] {
+        let mut log = Log::new(dialect, blank);
+        let n = blank.len();
+        assert_eq!(log.look_at(true), [format!("~0..{n}")], "{blank:?}");
+        log.write(&format!("{blank}a,b\n1,2\n"));
+        assert_eq!(log.look_at(true), [format!("0..{}", n + 8)], "{blank:?}");
+        log.append("3,4\n");
+        assert_eq!(log.look_at(true), [format!("=0..{}", n + 8), format!("{}..{}", n + 8, n + 12)], "{blank:?}");
+    }
+    // Cut by an older version.
+    let mut log = Log::new(CSV, "\n");
+    log.look_at(true);
+    log.known[0].tail = false;
+    log.append("a,b\n");
+    assert_eq!(log.look_at(true), ["0..5"]);
+}
+
+#[test]
 fn rewritten_truncated_and_replaced_files_are_new() {
     let mut log = Log::new(TextDialect::Json, "{\"a\":1}\n");
     log.look();
@@ -193,7 +214,8 @@ fn odd_beginnings_and_ends() {
     check("\u{feff}a,b\r\n1,2\r\n", &["0..13"]);
     check("a,b\n", &["0..4"]);
     check("a,b", &["~0..3"]);
-    check("\n\n", &["0..2"]);
+    // No record has begun: its first one may be a header.
+    check("\n\n", &["~0..2"]);
     check("a\r1\r", &["~0..4"]);
     check("a,b\r\n1,2\r", &["0..5", "~5..9"]);
 }

@@ -12,8 +12,9 @@ use nectarine_catalog::{CacheEntry, CacheLease, EntryKind, EntryPart, ObjectStor
 use tempfile::TempDir;
 
 use super::*;
-use crate::eviction::{Budget, Ledger, Readers};
+use crate::eviction::{Budget, InVain, Ledger, Readers, Why};
 use crate::home::Home;
+use crate::reuse::Trouble;
 use crate::settings::NectarineOptions;
 
 pub(super) fn key(number: u64) -> Fingerprint {
@@ -52,6 +53,8 @@ async fn collector(home: &Home) -> Collector {
         clock: Arc::clone(&clock),
         processes: home.processes(),
         fresh: Duration::ZERO,
+        trouble: Trouble::default(),
+        in_vain: InVain::default(),
     });
     Collector { cache, derived, metadata, clock, processes: home.processes(), evictor }
 }
@@ -188,6 +191,73 @@ async fn entries_whose_parts_are_gone_go_too() {
     assert!(reasons.len() == 5 && reasons.iter().all(|gone| gone.reason == "lost"));
     fs::remove_dir_all(world.home.derived()).expect("removed");
     assert_eq!(world.collect().await.entries, 5, "all of it");
+}
+
+/// Entries that are being dropped when whoever asked for it is cancelled.
+#[tokio::test]
+async fn what_began_to_be_dropped_is_and_keeps_no_room() {
+    let world = world().await;
+    let mut parts = vec![];
+    for number in 0..3 {
+        let part = world.part(number, None).await;
+        world.publish(number, &part).await;
+        world.collector.derived.settle([&part]);
+        parts.push(part);
+    }
+    let (evictor, keys) = (&world.collector.evictor, [key(0), key(1), key(2)]);
+    {
+        let mut dropping = std::pin::pin!(evictor.drop_entries(&keys, Some(Why::ByHand)));
+        assert!(futures::poll!(&mut dropping).is_pending(), "it waits for the metadata store");
+    }
+    for _ in 0..500 {
+        let is_held = evictor.ledger.held() > 0 || evictor.metadata.cache_leases().await.expect("leases") != [];
+        if !is_held && parts.iter().all(|part| !world.path(part).exists()) {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    assert_eq!((evictor.cache.totals().entries, evictor.ledger.held()), (0, 0));
+    assert_eq!(evictor.metadata.cache_leases().await.expect("leases"), []);
+    assert!(parts.iter().all(|part| !world.path(part).exists()));
+}
+
+/// Folders in their places can not be deleted like files.
+#[tokio::test]
+async fn what_can_not_be_deleted_counts_until_it_is_gone() {
+    let world = world().await;
+    let (evicted, dead) = (world.part(1, None).await, "0197c6a0000070008000000000000bad");
+    world.publish(1, &evicted).await;
+    let given_up = world.part(2, None).await;
+    let orphan = world.part(3, Some(dead)).await;
+    world.collector.derived.settle([&evicted]);
+    let aside = |part: &EntryPart| world.home.root().join(format!("aside-{}", part.location.replace('/', "-")));
+    let stuck = [&evicted, &given_up];
+    for part in stuck {
+        fs::rename(world.path(part), aside(part)).expect("renamed");
+        fs::create_dir(world.path(part)).expect("a folder");
+    }
+    let evictor = &world.collector.evictor;
+    let gone = evictor.drop_entries(&[key(1)], Some(Why::Space)).await.expect("dropped");
+    assert_eq!((gone.entries, gone.bytes, gone.left), (1, evicted.bytes, evicted.bytes));
+    assert_eq!(world.collector.derived.dispose(vec![given_up.clone()], None).await, given_up.bytes);
+    let left = evicted.bytes + given_up.bytes;
+    for n_parts in [1, 0] {
+        let expected = Collected { parts: n_parts, left: 2, left_bytes: left, ..Collected::default() };
+        assert_eq!(Collected { bytes: 0, ..world.collect().await }, expected);
+        assert_eq!(evictor.metadata.undeleted_bytes().await.expect("bytes"), left);
+        assert_eq!((evictor.ledger.undeleted(), evictor.ledger.held()), (left, 0));
+    }
+    assert!(!world.path(&orphan).exists());
+    // It has become an entry's, for all that anybody knows: it stays, and counts there.
+    world.publish(2, &given_up).await;
+    for part in stuck {
+        fs::remove_dir(world.path(part)).expect("removed");
+        fs::rename(aside(part), world.path(part)).expect("renamed");
+    }
+    let expected = Collected { parts: 1, bytes: evicted.bytes, ..Collected::default() };
+    assert_eq!(world.collect().await, expected);
+    assert!(!world.path(&evicted).exists() && world.path(&given_up).exists());
+    assert_eq!((evictor.metadata.undeleted_bytes().await.expect("bytes"), evictor.ledger.undeleted()), (0, 0));
 }
 
 #[tokio::test]

@@ -56,7 +56,8 @@ pub(crate) async fn create_derived(run: &StatementRun<'_>, create: CreateDerived
         warmed = Some(run.warm(rows.build()?).await?);
     }
     let extents: Vec<Extent> = extents.iter().map(|extent| extent.as_ref().clone()).collect();
-    let replaced = run.catalog.shared.store.create_table(&new, &extents, create.or_replace).await?;
+    let replace = table::replace(run, &new.name, create.or_replace);
+    let replaced = run.catalog.shared.store.create_table(&new, &extents, replace).await?;
     table::forget_replaced(run, replaced);
     Ok(match warmed {
         Some(warmed) => run.noticed_all(tag, warmed.notices).with_receipt(warmed.receipt),

@@ -57,7 +57,7 @@ pub(crate) async fn drop(run: &StatementRun<'_>, drop: Drop) -> Result<Answer> {
 /// Drops tables, with all that depends on them if that is wanted; tells what that was.
 async fn drop_all(run: &StatementRun<'_>, ids: &[TableId], cascade: bool) -> Result<Vec<Notice>> {
     let all = match cascade {
-        true => with_dependants(&run.catalog.view, ids, &BTreeSet::new(), run.state.config_options()),
+        true => with_dependants(&run.catalog.view, ids, &BTreeSet::new(), run.catalog.shared.template.config_options()),
         false => ids.to_vec(),
     };
     let dropped = run.catalog.shared.store.drop_tables(&all, cascade).await?;

@@ -8,7 +8,7 @@ use sqlparser::ast;
 
 use super::reference;
 use crate::command::StatementRun;
-use crate::dependencies::{with_called, with_dependants};
+use crate::dependencies::{callers, with_called, with_dependants};
 use crate::functions::{calls, plan_function};
 use crate::managed::now_micros;
 use crate::{Answer, EngineError, ErrorKind, Notice, Result};
@@ -75,10 +75,11 @@ async fn drop_one(run: &StatementRun<'_>, name: &str, cascade: bool) -> Result<V
     let mut dropped = vec![];
     if cascade {
         let functions = BTreeSet::from([name.to_string()]);
-        let views = with_dependants(&run.catalog.view, &[], &functions, run.state.config_options());
+        let views = with_dependants(&run.catalog.view, &[], &functions, run.catalog.shared.template.config_options());
         dropped.extend(store.drop_tables(&views, true).await?);
     }
-    dropped.extend(store.drop_function(name, cascade).await?);
+    let through = callers(&run.catalog.view, name, run.state.config_options());
+    dropped.extend(store.drop_function(name, &through, cascade).await?);
     let notices = dropped.iter().map(super::drop::cascaded).collect();
     dropped.into_iter().for_each(|table| super::table::forget_replaced(run, Some(table)));
     Ok(notices)

@@ -5,7 +5,7 @@ use nectarine_catalog::{CatalogError, TableName};
 use nectarine_planner::sql::{AlterTableRename, AlterTableSetSchema, Relation};
 use sqlparser::ast::ObjectName;
 
-use super::{check_schema, drop, reference};
+use super::{check_schema, drop, reference, table};
 use crate::command::StatementRun;
 use crate::{Answer, EngineError, ErrorKind, Result};
 
@@ -55,6 +55,7 @@ async fn apply(
         drop::check_kind("ALTER", relation, found)?;
     }
     run.rights().check_owns(found)?;
+    table::check_is_no_location(run.rights(), &to)?;
     if to.schema != name.schema {
         run.rights().check_create(&to.schema)?;
     }

@@ -56,7 +56,7 @@ pub(crate) async fn drop_schema(run: &StatementRun<'_>, drop: DropCatalogSchema)
         let view = &run.catalog.view;
         let inside: Vec<TableId> =
             view.tables.values().filter(|table| table.name.schema == name).map(|table| table.id).collect();
-        let all = with_dependants(view, &inside, &BTreeSet::new(), run.state.config_options());
+        let all = with_dependants(view, &inside, &BTreeSet::new(), run.catalog.shared.template.config_options());
         dropped.extend(shared.store.drop_tables(&all, true).await?);
     }
     dropped.extend(shared.store.drop_schema(&name, drop.cascade).await?);

@@ -9,13 +9,16 @@ use datafusion::logical_expr::{CreateExternalTable, CreateMemoryTable, Expr};
 use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use datafusion::sql::unparser::expr_to_sql;
 use datafusion_datasource::sink::DataSinkExec;
-use nectarine_catalog::{CatalogError, ColumnDefault, FileFormatKind, TableDef, TableId, TableKind, TableName};
+use nectarine_catalog::{
+    CatalogError, ColumnDefault, FileFormatKind, Replace, TableDef, TableId, TableKind, TableName, looks_like_location,
+};
 use nectarine_executor::ExtentSink;
 use nectarine_planner::nullable_values;
 use nectarine_planner::sql::{self, ParseOptions};
 use parking_lot::Mutex;
 
 use super::check_schema;
+use crate::access::Rights;
 use crate::command::StatementRun;
 use crate::external;
 use crate::managed::{self, CreateCommit, now_micros};
@@ -75,8 +78,10 @@ pub(crate) async fn create_table(run: &StatementRun<'_>, create: CreateMemoryTab
     let commit = Arc::new(CreateCommit {
         shared: Arc::clone(&run.catalog.shared),
         table: Arc::clone(&table),
-        replace: create.or_replace,
-        read: run.catalog.read_of(&table.name),
+        replace: match run.catalog.read_of(&table.name) {
+            Some((id, n_extents)) if create.or_replace => Replace::Read { id, n_extents },
+            _ => replace(run, &table.name, create.or_replace),
+        },
         sources: run.catalog.sources(),
         replaced: Mutex::default(),
         step: run.catalog.step(),
@@ -145,7 +150,8 @@ pub(crate) async fn create_external_table(run: &StatementRun<'_>, create: Create
     unique_names(&table.schema)?;
     table.definition = Some(with_locations(run.text.trim().trim_end_matches(';'), &create.locations, &table.kind));
     table.owner = run.owner(&table.name);
-    let replaced = run.catalog.shared.store.create_table(&table, &[], create.or_replace).await?;
+    let replace = replace(run, &table.name, create.or_replace);
+    let replaced = run.catalog.shared.store.create_table(&table, &[], replace).await?;
     forget_replaced(run, replaced);
     Ok(created(run, tag, &table))
 }
@@ -180,6 +186,14 @@ pub(super) fn forget_replaced(run: &StatementRun<'_>, replaced: Option<TableDef>
     }
 }
 
+/// What is replaced is what [`exists`] found there: whose it is and what it is was asked of that, and of nothing else.
+pub(super) fn replace(run: &StatementRun<'_>, name: &TableName, or_replace: bool) -> Replace {
+    match or_replace {
+        true => Replace::Seen(run.catalog.view.tables.get(name).map(|found| found.id)),
+        false => Replace::Never,
+    }
+}
+
 /// An answer if there is nothing to do, an error if the name is taken.
 pub(super) fn exists(
     run: &StatementRun<'_>,
@@ -193,7 +207,10 @@ pub(super) fn exists(
     if if_not_exists && or_replace {
         return Err(EngineError::new(ErrorKind::Sql, "IF NOT EXISTS and OR REPLACE exclude each other"));
     }
-    let Some(found) = run.catalog.view.tables.get(name) else { return Ok(None) };
+    let Some(found) = run.catalog.view.tables.get(name) else {
+        check_is_no_location(run.rights(), name)?;
+        return Ok(None);
+    };
     if if_not_exists {
         return Ok(Some(run.noticed(tag, format!("\"{}\" already exists, skipping", name.name))));
     }
@@ -201,6 +218,7 @@ pub(super) fn exists(
         return Err(CatalogError::AlreadyExists { what: found.kind.word(), name: name.name.clone() }.into());
     }
     run.rights().check_owns(found)?;
+    check_is_no_location(run.rights(), name)?;
     let word = match tag {
         "CREATE EXTERNAL TABLE" => "table".to_string(),
         tag => tag.trim_start_matches("CREATE ").to_ascii_lowercase(),
@@ -210,6 +228,16 @@ pub(super) fn exists(
             .with_hint("drop it first, or choose another name"));
     }
     Ok(None)
+}
+
+/// Fails if a name would stand in the way of files: who reads them by their location would read the table instead.
+pub(super) fn check_is_no_location(rights: &Rights, name: &TableName) -> Result<()> {
+    match looks_like_location(&name.name) {
+        true => rights.check_admin(&format!("name something \"{}\", as files are named", name.name)).map_err(|error| {
+            error.with_hint("choose a name without \"/\" and \"*\" that does not end as a file's does")
+        }),
+        false => Ok(()),
+    }
 }
 
 pub(super) fn unique_names(schema: &Schema) -> Result<()> {

@@ -14,7 +14,7 @@ use sqlparser::ast;
 use super::absolute::absolute;
 use super::{normal, reference, table};
 use crate::command::{StatementRun, Warmed};
-use crate::dependencies::{Mentions, mentioned_through_views, with_called};
+use crate::dependencies::{mentioned_through_views, mentioned_to_keep};
 use crate::managed::now_micros;
 use crate::{Answer, EngineError, ErrorKind, Notice, Result};
 
@@ -43,10 +43,11 @@ pub(crate) async fn create_view(run: &StatementRun<'_>, create: CreateView) -> R
     let default_schema = run.state.config_options().catalog.default_schema.clone();
     let (kind, warmed) = match create.materialized {
         false => {
-            let mentions =
-                mentioned_through_views(&run.catalog.view, &text, &default_schema, run.state.config_options());
-            check_stands_on_others(&name, mentions.relations.contains(&name))?;
-            (TableKind::View { query: text, default_schema }, None)
+            let (view, config) = (&run.catalog.view, run.state.config_options());
+            let below = mentioned_through_views(view, &text, &default_schema, config);
+            check_stands_on_others(&name, below.relations.contains(&name))?;
+            let mentions = Some(mentioned_to_keep(view, &text, &default_schema, config));
+            (TableKind::View { query: text, default_schema, mentions }, None)
         }
         true => {
             let kind = materialized(run, &name, text, default_schema)?;
@@ -68,7 +69,8 @@ pub(crate) async fn create_view(run: &StatementRun<'_>, create: CreateView) -> R
         created_at: now_micros(),
         owner,
     };
-    run.catalog.shared.store.create_table(&table, &[], create.or_replace).await?;
+    let replace = table::replace(run, &table.name, create.or_replace);
+    run.catalog.shared.store.create_table(&table, &[], replace).await?;
     Ok(match warmed {
         Some(warmed) => answered(run, tag, &table, warmed),
         None => run.command(tag),
@@ -175,8 +177,7 @@ fn materialized(run: &StatementRun<'_>, name: &TableName, query: String, default
     let view = &run.catalog.view;
     // Only a view that is replaced can be read by what replaces it.
     check_stands_on_others(name, run.catalog.resolved().contains_key(name))?;
-    let Mentions { relations, functions } = mentioned_through_views(view, &query, &default_schema, config);
-    let functions = with_called(view, functions, config).into_iter().collect();
-    let relations = relations.into_iter().collect();
+    let mentions = mentioned_to_keep(view, &query, &default_schema, config);
+    let (relations, functions) = (mentions.relations.into_iter().collect(), mentions.functions.into_iter().collect());
     Ok(TableKind::MaterializedView(MaterializedView { query, default_schema, relations, functions }))
 }

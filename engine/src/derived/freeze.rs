@@ -1,16 +1,20 @@
 //! What a query means at this moment.
+//!
+//! Keeps true   nothing is frozen that the statement may not read: each scan looks, with the rights that it has in the statement, before
+//!              any extent is asked for.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::config::ConfigOptions;
-use datafusion::datasource::source_as_provider;
+use datafusion::execution::SessionStateBuilder;
+use datafusion::execution::context::SessionState;
 use datafusion::logical_expr::LogicalPlan;
 use nectarine_catalog::{DerivedTable, Extent, Frozen, FrozenRelation, FrozenStream, TableDef, TableKind};
 use nectarine_planner::canonical::changes_rows;
 use nectarine_planner::{StreamTable, Streams};
 
+use crate::access::each_table;
 use crate::broken_view::BrokenView;
 use crate::command::StatementRun;
 use crate::dependencies::{mentioned, with_called};
@@ -24,6 +28,7 @@ pub(crate) async fn freeze(
     plan: &LogicalPlan,
 ) -> Result<(DerivedTable, Vec<Arc<Extent>>)> {
     check_tables(plan)?;
+    check_scans(run.state, plan).await?;
     let config = run.state.config_options();
     let view = &run.catalog.view;
     let default_schema = config.catalog.default_schema.clone();
@@ -93,20 +98,17 @@ fn settings(config: &ConfigOptions) -> BTreeMap<String, String> {
     entries.filter(|(key, value)| is_set(key, value)).collect()
 }
 
-/// Only what is stored can be read again later.
+/// Only what is stored can be read again later, and only what can be read now.
 fn check_tables(plan: &LogicalPlan) -> Result<()> {
     let mut refused = None;
-    plan.apply_with_subqueries(|node| {
-        if let LogicalPlan::TableScan(scan) = node
-            && let Ok(provider) = source_as_provider(&scan.source)
-            && !provider.is::<StreamTable>()
-            && !provider.is::<NamedTable>()
-            && !provider.is::<BrokenView>()
-        {
-            refused = Some(scan.table_name.to_string());
-            return Ok(TreeNodeRecursion::Stop);
+    each_table(plan, &mut |scan, provider| {
+        if let Some(broken) = provider.downcast_ref::<BrokenView>() {
+            return Err(broken.reason());
         }
-        Ok(TreeNodeRecursion::Continue)
+        if !provider.is::<StreamTable>() && !provider.is::<NamedTable>() {
+            refused.get_or_insert_with(|| scan.table_name.to_string());
+        }
+        Ok(())
     })?;
     match refused {
         None => Ok(()),
@@ -116,4 +118,11 @@ fn check_tables(plan: &LogicalPlan) -> Result<()> {
                 .with_hint("CREATE TABLE .. AS keeps the rows themselves"))
         }
     }
+}
+
+/// Plans all scans, each of which looks whether it may read its table: what is frozen is read with no more questions asked.
+async fn check_scans(state: &SessionState, plan: &LogicalPlan) -> Result<()> {
+    let state = SessionStateBuilder::new_from_existing(state.clone()).with_physical_optimizer_rules(vec![]).build();
+    Box::pin(state.create_physical_plan(plan)).await?;
+    Ok(())
 }

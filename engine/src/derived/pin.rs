@@ -1,4 +1,7 @@
 //! `ALTER DERIVED TABLE .. SET PINNED`: the rows become files of the table's own, which nobody drops.
+//!
+//! Keeps true   what happens to the table while its rows are copied stays: another name, another owner. One that is gone stays
+//!              gone, whatever has its name.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,7 +15,7 @@ use datafusion::logical_expr::dml::InsertOp;
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, TableType};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion_datasource::sink::DataSinkExec;
-use nectarine_catalog::{DerivedTable, Extent, TableDef, TableKind};
+use nectarine_catalog::{CatalogError, DerivedTable, Extent, FileFormatKind, TableDef, TableKind};
 use nectarine_executor::{Commit, ExtentSink};
 
 use crate::engine::Shared;
@@ -82,6 +85,7 @@ impl TableProvider for PinTarget {
         let commit = PinCommit {
             shared: Arc::clone(&self.shared),
             table: Arc::clone(&self.table),
+            format,
             sources: self.sources.clone(),
         };
         let sink = ExtentSink::new(self.table.name.to_string(), target, Arc::new(commit));
@@ -92,7 +96,9 @@ impl TableProvider for PinTarget {
 /// Puts the copy in the place of the program.
 struct PinCommit {
     shared: Arc<Shared>,
+    /// As it was when the statement was planned, with its copy.
     table: Arc<TableDef>,
+    format: FileFormatKind,
     sources: Sources,
 }
 
@@ -106,6 +112,15 @@ impl fmt::Debug for PinCommit {
 impl Commit for PinCommit {
     async fn commit(&self, extents: Vec<Extent>) -> Result<()> {
         self.sources.look_again().await?;
-        self.shared.store.create_table(&self.table, &extents, true).await.map(drop).map_err(wrap)
+        let table = &self.table;
+        match self.shared.store.pin_derived_table(table.id, self.format, &table.schema, &extents).await {
+            // One that is pinned by now has the same rows.
+            Ok(_) => Ok(()),
+            // The store knows it by its identifier, people by its name.
+            Err(CatalogError::TableNotFound { .. }) => {
+                Err(wrap(CatalogError::TableNotFound { name: table.name.clone() }))
+            }
+            Err(error) => Err(wrap(error)),
+        }
     }
 }

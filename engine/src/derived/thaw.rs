@@ -37,7 +37,8 @@ pub(crate) async fn thaw(
     for (relation, list) in lists(catalog, derived, extents)? {
         let frozen = match &relation.what {
             Frozen::View { query, default_schema } => {
-                let kind = TableKind::View { query: query.clone(), default_schema: default_schema.clone() };
+                let (query, default_schema) = (query.clone(), default_schema.clone());
+                let kind = TableKind::View { query, default_schema, mentions: None };
                 relation_of(TableId::new(), &relation.name, Arc::new(Schema::empty()), kind)
             }
             Frozen::Stream(stream) => {
@@ -146,6 +147,8 @@ async fn state(catalog: &StatementCatalog, derived: &DerivedTable) -> Result<Ses
     for (key, value) in &derived.settings {
         options.set(key, value)?;
     }
+    // What there is to list is not kept in extents.
+    options.catalog.information_schema = false;
     let template = catalog.shared.template.clone();
     let config = SessionConfig::from(options);
     let mut state = SessionStateBuilder::new_from_existing(template).with_config(config).build();

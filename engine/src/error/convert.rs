@@ -630,7 +630,7 @@ fn catalog(error: &CatalogError) -> EngineError {
         CatalogError::Damaged { .. } => EngineError::new(ErrorKind::Io, text),
         CatalogError::Location { source, .. } => about_file(text, source.as_ref()),
         CatalogError::NoFiles { .. } => EngineError::new(ErrorKind::Data, text),
-        CatalogError::Changed { .. } | CatalogError::Overtaken { .. } => {
+        CatalogError::Changed { .. } | CatalogError::Overtaken { .. } | CatalogError::NotAsSeen { .. } => {
             EngineError::new(ErrorKind::Data, text).with_hint(AGAIN)
         }
         _ => EngineError::new(ErrorKind::Io, text),

@@ -7,7 +7,12 @@
 //! In small steps  after each the store is asked again how much there is: two processes that evict at once do not drop twice as
 //!                 much, and what one dropped the other does not find.
 //! Counted         files of dropped entries count until they are deleted; a process that dies in between leaves its lease, and
-//!                 the collector deletes them.
+//!                 the collector deletes them. What can not be deleted is written down in the metadata store, counts for all
+//!                 processes, and is tried again.
+//! Not in vain     where dropping frees nothing, it stops, and only now and then one entry is tried.
+//! Cancelled       by nobody: what began to be dropped is, and its room is given back, whatever becomes of the statement that
+//!                 waits for it.
+//! Empty results   take no room in the derived store, but a record each: there are so many at most.
 //! Late readers    where other processes have the home open, files stay for a moment after their entry is dropped.
 //! Pinned          what is pinned stays; also what is pinned between the choice and the drop.
 //! Any clock       an age that can not be (the clock was set back) is none: idle for no time, and not fresh.
@@ -17,12 +22,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use nectarine_catalog::store::MetadataStore;
-use nectarine_catalog::{Clock, EntryPart, EntrySummary, Fingerprint, ViewCache, fail_point};
-use nectarine_executor::{DerivedStore, Room};
+use nectarine_catalog::{Clock, EntrySummary, Fingerprint, ViewCache, fail_point};
+use nectarine_executor::DerivedStore;
 
-use super::{EvictionCandidate, EvictionPolicy, Ledger, Readers, evict};
-use crate::Result;
+use super::{EvictionCandidate, EvictionPolicy, InVain, Ledger, Readers, evict, too_many_empty};
 use crate::home::Processes;
+use crate::reuse::Trouble;
+use crate::{EngineError, ErrorKind, Result};
 
 /// Entries that are dropped in one transaction, at most.
 const STEP_ENTRIES: usize = 256;
@@ -30,6 +36,11 @@ const STEP_ENTRIES: usize = 256;
 const STEP_SHARE: u64 = 8;
 /// How long files stay for readers in other processes.
 const LATE_READERS: Duration = Duration::from_millis(250);
+/// Files of dropped entries that are tried again before more is dropped.
+const TRIED_AGAIN: usize = 16;
+/// Empty results that may be there, and what each counts as, so that there are fewer where the budget is small.
+const EMPTY_MAX: u64 = 10_000;
+const EMPTY_BYTES: u64 = 1 << 10;
 
 /// Why entries are dropped; as `system.evictions` shows it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -63,6 +74,15 @@ impl Why {
 pub(crate) struct Evicted {
     pub(crate) entries: usize,
     pub(crate) bytes: u64,
+    /// Of these bytes, those whose files could not be deleted.
+    pub(crate) left: u64,
+}
+
+/// What came of trying again to delete files of dropped entries.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct TriedAgain {
+    pub(crate) n_gone: usize,
+    pub(crate) gone_bytes: u64,
 }
 
 /// See the module.
@@ -76,44 +96,75 @@ pub(crate) struct Evictor {
     pub(crate) processes: Processes,
     /// How long a new entry is not evicted.
     pub(crate) fresh: Duration,
+    /// Who tells that files can not be deleted.
+    pub(crate) trouble: Trouble,
+    pub(crate) in_vain: InVain,
 }
 
 impl Evictor {
     /// Makes room if there is too much; `is_wanted` also if there is not, because somebody found too little.
-    pub(crate) async fn make_room(&self, is_wanted: bool) -> Result<Evicted> {
+    pub(crate) async fn make_room(self: &Arc<Self>, is_wanted: bool) -> Result<Evicted> {
         let mut evicted = Evicted::default();
         self.ledger.budget.look_again();
+        self.write_down_undeleted().await;
         let mut to_free = self.to_free(is_wanted).await?;
+        self.drop_empty().await?;
         if to_free == 0 {
             return Ok(evicted);
+        }
+        if !self.in_vain.is_worth_a_try() {
+            return Ok(evicted);
+        }
+        // Costs nobody anything, and shows whether there is any point in the rest.
+        if self.ledger.undeleted() > 0 && self.try_again(TRIED_AGAIN).await?.n_gone > 0 {
+            self.in_vain.learn(true);
+            to_free = self.to_free(true).await?;
         }
         let candidates = self.candidates().await?;
         let chosen = evict(EvictionPolicy::Nectar, &candidates, to_free);
         let bytes_of = |key: &Fingerprint| self.cache.lookup(key).map_or(0, |entry| entry.bytes);
         let mut keys = chosen.keys.as_slice();
         while !keys.is_empty() && to_free > 0 {
-            let n = step(keys, to_free, bytes_of);
+            // One that turns out to free nothing is enough.
+            let n = if self.in_vain.is_doubtful(self.ledger.undeleted()) { 1 } else { step(keys, to_free, bytes_of) };
             let (now, later) = keys.split_at(n);
             keys = later;
             let gone = self.drop_unread(now).await?;
             evicted.entries += gone.entries;
             evicted.bytes += gone.bytes;
+            evicted.left += gone.left;
             to_free = self.to_free(true).await?;
+            if gone.bytes > 0 {
+                self.in_vain.learn(gone.left < gone.bytes);
+            }
+            if gone.left > 0 && gone.left == gone.bytes {
+                break;
+            }
         }
         tracing::debug!(?evicted, still_too_much = to_free, "made room in the derived store");
         Ok(evicted)
     }
 
-    /// Drops entries with their files.
-    pub(crate) async fn drop_entries(&self, keys: &[Fingerprint], why: Option<Why>) -> Result<Evicted> {
+    /// Drops entries with their files; to its end, also if whoever waits for it is cancelled.
+    pub(crate) async fn drop_entries(self: &Arc<Self>, keys: &[Fingerprint], why: Option<Why>) -> Result<Evicted> {
+        let (evictor, keys) = (Arc::clone(self), keys.to_vec());
+        let dropping = tokio::spawn(async move { evictor.drop_counted(&keys, why).await });
+        let unfinished = |error: tokio::task::JoinError| {
+            let message = "cannot drop cache entries: the task did not end";
+            Err(EngineError::new(ErrorKind::Internal, message).with_source(error))
+        };
+        dropping.await.unwrap_or_else(unfinished)
+    }
+
+    async fn drop_counted(&self, keys: &[Fingerprint], why: Option<Why>) -> Result<Evicted> {
         keys.iter().for_each(|key| self.derived.forget(key));
         let bytes: u64 = keys.iter().filter_map(|key| self.cache.lookup(key)).map(|entry| entry.bytes).sum();
         if bytes == 0 {
             return self.drop_held(keys, why).await;
         }
-        self.ledger.hold(bytes).await;
+        let held = self.ledger.hold(bytes).await;
         let outcome = self.drop_held(keys, why).await;
-        self.ledger.release(bytes, false);
+        drop(held);
         self.ledger.tidy().await;
         outcome
     }
@@ -137,14 +188,77 @@ impl Evictor {
         if why == Some(Why::Space) && !parts.is_empty() && self.processes.has_others() {
             tokio::time::sleep(LATE_READERS).await;
         }
-        if let Err(error) = self.derived.delete(&parts).await {
-            tracing::debug!(%error, "left for the collector");
-        }
+        let bytes = parts.iter().map(|part| part.bytes).sum();
+        let left = self.derived.dispose(parts, None).await;
+        // Before what is held is given back: until then it counts there, afterwards here.
+        self.write_down_undeleted().await;
         fail_point("eviction_deleted");
-        Ok(Evicted { entries, bytes: parts.iter().map(|part: &EntryPart| part.bytes).sum() })
+        Ok(Evicted { entries, bytes, left })
     }
 
-    async fn drop_unread(&self, keys: &[Fingerprint]) -> Result<Evicted> {
+    /// Writes down which files could not be deleted, by whoever tried, so that they count until they are gone.
+    pub(crate) async fn write_down_undeleted(&self) {
+        let undeleted = self.derived.undeleted();
+        let Some((_, error)) = undeleted.first() else { return };
+        let reason = std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string);
+        let parts: Vec<_> = undeleted.into_iter().map(|(part, _)| part).collect();
+        match self.metadata.add_undeleted_parts(&parts).await {
+            Ok(()) => {
+                let known = self.ledger.undeleted();
+                self.ledger.learn_undeleted(known + parts.iter().map(|part| part.bytes).sum::<u64>());
+                self.trouble.learn_undeleted(&reason);
+                self.derived.forget_undeleted(&parts);
+            }
+            // At the next look, then.
+            Err(error) => tracing::warn!(%error, "cannot write down which files could not be deleted"),
+        }
+    }
+
+    /// Tries to delete files of dropped entries that could not be deleted before, so many of them. Nothing that an entry has.
+    pub(crate) async fn try_again(&self, n_max: usize) -> Result<TriedAgain> {
+        let mut tried = TriedAgain::default();
+        let mut parts = self.metadata.undeleted_parts().await?;
+        parts.truncate(n_max);
+        if parts.is_empty() {
+            return Ok(tried);
+        }
+        let locations: Vec<_> = parts.iter().map(|part| part.location.clone()).collect();
+        let referenced = self.cache.referenced(&locations).await?;
+        let mut is_referenced = referenced.into_iter();
+        parts.retain(|_| !is_referenced.next().unwrap_or(false));
+        let left = self.derived.delete_each(&parts).await;
+        let is_left = |location: &String| left.iter().any(|(part, _)| part.location == *location);
+        // Those of entries as well: they count there.
+        let gone: Vec<_> = locations.into_iter().filter(|location| !is_left(location)).collect();
+        let gone_parts = parts.iter().filter(|part| !is_left(&part.location));
+        tried.n_gone = gone_parts.clone().count();
+        tried.gone_bytes = gone_parts.map(|part| part.bytes).sum();
+        if !gone.is_empty() {
+            self.metadata.forget_undeleted_parts(&gone).await?;
+        }
+        if let Some((_, error)) = left.first() {
+            let reason = std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string);
+            self.trouble.learn_undeleted(&reason);
+        }
+        self.ledger.learn_undeleted(self.metadata.undeleted_bytes().await?);
+        Ok(tried)
+    }
+
+    /// Drops empty results if there are too many of them, the least worth first.
+    async fn drop_empty(self: &Arc<Self>) -> Result<()> {
+        let (_, levels) = self.ledger.usage();
+        let n_max = usize::try_from(EMPTY_MAX.min(levels.low / EMPTY_BYTES)).unwrap_or(usize::MAX);
+        if self.cache.totals().empty <= n_max as u64 {
+            return Ok(());
+        }
+        let keys = too_many_empty(&self.candidates().await?, n_max);
+        for keys in keys.chunks(STEP_ENTRIES) {
+            self.drop_unread(keys).await?;
+        }
+        Ok(())
+    }
+
+    async fn drop_unread(self: &Arc<Self>, keys: &[Fingerprint]) -> Result<Evicted> {
         let keys: Vec<_> = keys.iter().copied().filter(|key| !self.readers.has(key)).collect();
         match keys.is_empty() {
             true => Ok(Evicted::default()),
@@ -157,8 +271,10 @@ impl Evictor {
         self.cache.refresh().await?;
         let (used, levels) = self.ledger.usage();
         let leases = self.metadata.cache_leases().await?;
+        self.ledger.learn_undeleted(self.metadata.undeleted_bytes().await?);
         let others = leases.iter().filter(|lease| lease.holder != self.processes.own());
-        let reserved = others.fold(self.ledger.held(), |sum, lease| sum.saturating_add(lease.reserved));
+        let own = self.ledger.held().saturating_add(self.ledger.undeleted());
+        let reserved = others.fold(own, |sum, lease| sum.saturating_add(lease.reserved));
         let all = used.saturating_add(reserved);
         Ok(match is_wanted || all > levels.high {
             true => all.saturating_sub(levels.low).min(used),

@@ -8,9 +8,11 @@
 //! Asks in chunks   so that a part costs no transaction; a small entry takes from what was granted before.
 //! An entry that is published counts by itself from then on: what it held leaves `granted` as well.
 //! Never waits for room: who finds none does not write, and eviction is told.
+//! What can not be deleted counts for all processes, by a list of its own.
 //! A process that dies leaves its lease behind, and so the room stays set aside until the collector has swept what it wrote.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
@@ -32,6 +34,19 @@ const TRIES_MAX: usize = 8;
 /// After a refusal nobody asks again for so long, unless entries came or went, or this process gave something back.
 const REFUSED: Duration = Duration::from_millis(500);
 
+/// Bytes that are counted while this lives.
+#[derive(Debug)]
+pub(crate) struct Held {
+    ledger: Arc<Ledger>,
+    bytes: u64,
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.ledger.release(self.bytes, false);
+    }
+}
+
 /// What one process has set aside.
 #[derive(Debug)]
 pub(crate) struct Ledger {
@@ -41,6 +56,8 @@ pub(crate) struct Ledger {
     holder: String,
     pub(crate) budget: Budget,
     local: Mutex<Local>,
+    /// Bytes of dropped entries that could not be deleted, by anybody, when that was last looked at.
+    undeleted: AtomicU64,
     /// Held while the store is asked, so that leases are written in their order.
     asking: tokio::sync::Mutex<()>,
     /// Tells that room is wanted.
@@ -76,6 +93,7 @@ impl Ledger {
             holder,
             budget,
             local: Mutex::default(),
+            undeleted: AtomicU64::default(),
             asking: tokio::sync::Mutex::default(),
             wanted: Arc::default(),
         }
@@ -90,7 +108,17 @@ impl Ledger {
     /// Whether only what somebody asked for is kept.
     pub(crate) fn is_tight(&self) -> bool {
         let (used, levels) = self.usage();
-        used.saturating_add(self.held()) > levels.low
+        used.saturating_add(self.held()).saturating_add(self.undeleted()) > levels.low
+    }
+
+    /// Bytes of files that no entry has any more and that could not be deleted.
+    pub(crate) fn undeleted(&self) -> u64 {
+        self.undeleted.load(Ordering::Relaxed)
+    }
+
+    /// That is how many there are now.
+    pub(crate) fn learn_undeleted(&self, bytes: u64) {
+        self.undeleted.store(bytes, Ordering::Relaxed);
     }
 
     /// Whether there was no room the last time that somebody asked.
@@ -103,16 +131,18 @@ impl Ledger {
         self.local.lock().held
     }
 
-    /// Counts bytes that are about to be no entry's any more but are still there, whatever the budget says.
-    pub(crate) async fn hold(&self, bytes: u64) {
+    /// Counts bytes that are about to be no entry's any more but are still there, whatever the budget says; until what is
+    /// returned is dropped.
+    pub(crate) async fn hold(self: &Arc<Self>, bytes: u64) -> Held {
         let _asking = self.asking.lock().await;
-        let lease = {
+        let (held, lease) = {
             let mut local = self.local.lock();
             local.held += bytes;
             local.granted += bytes;
-            local.granted
+            (Held { ledger: Arc::clone(self), bytes }, local.granted)
         };
         self.save(lease).await;
+        held
     }
 
     /// Gives back what nobody uses, and tells others that this process lives, if that is due.
@@ -245,7 +275,7 @@ impl Room for Ledger {
             }
         }
         let (used, levels) = self.usage();
-        if is_entry && used.saturating_add(self.held()) > levels.high {
+        if is_entry && used.saturating_add(self.held()).saturating_add(self.undeleted()) > levels.high {
             self.wanted.notify_one();
         }
     }

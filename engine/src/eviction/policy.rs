@@ -8,6 +8,7 @@
 //!
 //! Keeps true   what is pinned or leased never goes. Nothing goes that was not needed: without the last one there would be
 //!              too little room. What takes no room is left alone: dropping it would free nothing.
+//!              Of such there may be so many; see [`too_many_empty`].
 //! Same in, same out   ties are broken by key, so that two processes with the same statistics choose the same entries.
 //! Making counts as a use. The ratio of an entry that nobody used yet would otherwise be without bound, and the one second of
 //!              work that made a large result would outweigh the hour behind a small one.
@@ -83,6 +84,14 @@ pub fn evict<K: Copy + Ord>(
         }
     }
     evictions
+}
+
+/// Entries without bytes that go so that `n_max` of them are left, the least worth first. They are ranked as if each were as large
+/// as the other.
+pub(crate) fn too_many_empty<K: Copy + Ord>(candidates: &[EvictionCandidate<K>], n_max: usize) -> Vec<K> {
+    let empty: Vec<EvictionCandidate<K>> =
+        candidates.iter().filter(|one| one.bytes == 0).map(|one| EvictionCandidate { bytes: 1, ..*one }).collect();
+    evict(EvictionPolicy::Nectar, &empty, empty.len().saturating_sub(n_max) as u64).keys
 }
 
 /// The larger, the sooner it goes.

@@ -101,8 +101,8 @@ impl Service {
         let asked = match &client.who {
             Who::Owner => None,
             Who::User(_) => {
-                let access = client.session.access().await.map_err(|error| status(&error))?;
-                Some(Asked { sql: sql.to_string(), access })
+                let view = client.session.recent_view().await.map_err(|error| status(&error))?;
+                Some(Asked { sql: sql.to_string(), view })
             }
         };
         let _turn = match statement::is_query(sql) {
@@ -140,13 +140,14 @@ impl Service {
         Ok(response)
     }
 
-    /// The rows behind a handle. If rights were changed since they were asked for, they are asked for again.
+    /// The rows behind a handle. If rights were changed since they were asked for, whether they may be had is looked at as if they were
+    /// asked for now.
     async fn fetched(&self, client: &Client, handle: &Bytes) -> Answer<DoGet> {
         let (pending, cancel, fetching) = self.handles.fetch(client, handle)?;
         if let Some(asked) = &pending.asked {
-            let now = client.session.access().await.map_err(|error| status(&error))?;
-            if !Arc::ptr_eq(&now, &asked.access) && now != asked.access {
-                client.session.describe(&asked.sql).await.map_err(|error| status(&error))?;
+            let now = client.session.recent_view().await.map_err(|error| status(&error))?;
+            if !Arc::ptr_eq(&now, &asked.view) && !now.allows_as(&asked.view) {
+                client.session.check_again(&asked.sql).await.map_err(|error| status(&error))?;
             }
         }
         let query_id = pending.query_id.clone();

@@ -6,12 +6,12 @@ use arrow::array::{AsArray, RecordBatch};
 use arrow::datatypes::{Field, Schema, SchemaRef, UInt64Type};
 use futures::stream::BoxStream;
 use futures::{StreamExt, TryStreamExt};
-use nectarine_catalog::Access;
 
 use super::client::Client;
 use super::handles::Watch;
 use super::told::{Told, ToldNotice};
 use super::wire;
+use crate::catalog_view::CatalogView;
 use crate::progress::Progress;
 use crate::session::Session;
 use crate::{Answer, AnswerKind, EngineError, ErrorKind, Receipt, Result};
@@ -29,10 +29,10 @@ pub(super) struct Pending {
     pub(super) watch: Option<Watch>,
 }
 
-/// What somebody asked for, and what he was allowed then.
+/// What somebody asked for, and what there was and what he was allowed then.
 pub(super) struct Asked {
     pub(super) sql: String,
-    pub(super) access: Arc<Access>,
+    pub(super) view: Arc<CatalogView>,
 }
 
 /// A statement that was started.

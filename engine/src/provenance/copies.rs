@@ -22,6 +22,12 @@ pub(super) async fn with_copies(run: &StatementRun<'_>, mut scope: DataScope) ->
         run.catalog.view.tables.values().filter_map(|table| DerivedSources::of(table)).collect();
     // After those that are there: one that is dropped in between is seen here.
     derived.extend(shared.store.dropped_derived_tables().await?);
+    for source in derived.iter_mut().flat_map(|table| &mut table.sources) {
+        // The scope has the places without links.
+        let real = source.locations.iter().filter_map(|text| location(text).ok()?.without_links());
+        let real: Vec<String> = real.map(|location| location.to_string()).collect();
+        source.locations.extend(real);
+    }
     loop {
         let mut more = vec![];
         for table in derived.iter().filter(|table| !scope.tables.contains(&table.id)) {

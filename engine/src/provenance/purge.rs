@@ -5,7 +5,7 @@
 //!              what statements that run now would publish is refused (see `MetadataStore::purge`). A statement that begins
 //!              later and reads the same data makes new entries, which are none of this one's business.
 //! Files        of purged entries are written down with the purge, and struck off when they are deleted: what could not be
-//!              deleted is told of, and tried again, by every later purge.
+//!              deleted is told of, and tried again, by every later purge. So are those of evicted entries that could not be.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -49,7 +49,7 @@ struct Outcome {
     purged: Vec<Purged>,
     /// Entries that a last look found.
     n_left: usize,
-    /// Files that could not be deleted, of this and of earlier purges.
+    /// Files that could not be deleted, of this and of earlier purges, and of evictions.
     files_left: Vec<EntryPart>,
 }
 
@@ -70,9 +70,9 @@ pub(crate) async fn purge(run: &StatementRun<'_>, source: &PurgeSource) -> Resul
     }];
     if !outcome.files_left.is_empty() {
         notices.push(Notice {
-            message: format!("{} files of purged results could not be deleted", outcome.files_left.len()),
+            message: format!("{} files of dropped results could not be deleted", outcome.files_left.len()),
             hint: Some(
-                "no entry names them any more; any PURGE deletes them once their store can be written to".into(),
+                "no entry names them any more; any PURGE, and nectarine cache collect, deletes them once that is possible".into(),
             ),
         });
     }
@@ -101,7 +101,7 @@ async fn forget(shared: &Shared, known_files: &[(String, KnownFile)]) -> Result<
 
 /// Deletes the files of purged entries, also those that were left by earlier purges; those that are left.
 async fn delete_parts(shared: &Shared) -> Result<Vec<EntryPart>> {
-    let parts = shared.store.purged_parts().await?;
+    let parts = shared.store.undeleted_parts().await?;
     let mut deletes: Vec<BoxFuture<'_, (EntryPart, std::result::Result<(), DerivedError>)>> = vec![];
     for part in parts {
         let delete = async move {
@@ -122,7 +122,7 @@ async fn delete_parts(shared: &Shared) -> Result<Vec<EntryPart>> {
         }
     }
     if !gone.is_empty() {
-        shared.store.forget_purged_parts(&gone).await?;
+        shared.store.forget_undeleted_parts(&gone).await?;
     }
     Ok(left)
 }

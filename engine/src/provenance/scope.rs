@@ -1,6 +1,11 @@
-//! Which data a name or a location in a statement means: all that it is, and ever was, and copies of it.
+//! Which data a name or a location in a statement means: all that it is, and ever was, and copies of it, by whatever links it is
+//! reached.
 
-use nectarine_catalog::{DataScope, Location, TableDef, TableKind, TableName, looks_like_location};
+use std::collections::BTreeSet;
+
+use nectarine_catalog::{
+    DataScope, Location, TableDef, TableKind, TableName, folder_without_links, looks_like_location,
+};
 use nectarine_planner::sql::PurgeSource;
 
 use super::copies::with_copies;
@@ -10,7 +15,22 @@ use crate::{EngineError, ErrorKind, Result};
 
 /// What the user meant: a table by its name, also one that is gone, or files.
 pub(super) async fn scope(run: &StatementRun<'_>, source: &PurgeSource) -> Result<DataScope> {
-    with_copies(run, plain_scope(run, source).await?).await
+    let scope = with_links(run, plain_scope(run, source).await?).await?;
+    with_copies(run, scope).await
+}
+
+/// The scope with the places that its locations are without links, and with all links to files that results were made of. Each
+/// folder is looked at once.
+async fn with_links(run: &StatementRun<'_>, mut scope: DataScope) -> Result<DataScope> {
+    let folders = run.session.inner.shared.store.local_folders().await?;
+    let looked = tokio::task::spawn_blocking(move || {
+        let real: Vec<Location> = scope.locations.iter().filter_map(Location::without_links).collect();
+        scope.locations.extend(real);
+        let link = |folder: String| folder_without_links(&folder).map(|real| (folder, real));
+        scope.links = folders.into_iter().filter_map(link).collect();
+        scope
+    });
+    looked.await.map_err(|error| EngineError::new(ErrorKind::Internal, "links were not looked at").with_source(error))
 }
 
 async fn plain_scope(run: &StatementRun<'_>, source: &PurgeSource) -> Result<DataScope> {
@@ -46,9 +66,16 @@ async fn named(run: &StatementRun<'_>, name: &TableName) -> Result<Option<DataSc
     match run.catalog.view.tables.get(name) {
         Some(table) => of_table(run, table).map(Some),
         None => {
-            let gone = DataScope { table_names: vec![name.to_string()], ..DataScope::default() };
+            let cache = &run.session.inner.shared.reuse.cache;
+            let name = name.to_string();
+            let mut gone = DataScope { table_names: vec![name.clone()], ..DataScope::default() };
+            // It may have had other names: copies of it know it by its identifier.
+            let known = cache.provenance(&cache.dependants(&gone).await?).await?;
+            let inputs = known.iter().flat_map(|entry| &entry.inputs);
+            let ids = inputs.filter(|input| input.table.as_ref() == Some(&name)).filter_map(|input| input.table_id);
+            gone.tables = ids.collect::<BTreeSet<_>>().into_iter().collect();
             let gone = with_copies(run, gone).await?;
-            let dependants = run.session.inner.shared.reuse.cache.dependants(&gone).await?;
+            let dependants = cache.dependants(&gone).await?;
             Ok((!dependants.is_empty()).then_some(DataScope { unknown: true, ..gone }))
         }
     }

@@ -22,6 +22,8 @@ pub struct CacheStats {
     pub evicted: u64,
     /// What they took.
     pub evicted_bytes: u64,
+    /// Bytes of files of dropped results that could not be deleted; they count until they are gone.
+    pub undeleted: u64,
 }
 
 /// The cache of one home.
@@ -122,6 +124,7 @@ impl CacheAdmin {
             low_water: levels.low,
             evicted: totals.entries,
             evicted_bytes: totals.bytes,
+            undeleted: metadata.undeleted_bytes().await?,
         })
     }
 

@@ -1,14 +1,17 @@
 //! [`Background`]: work that no statement waits for. Closing the home does, for a while.
 //!
-//! Bounded   when too much is under way already, more of it is dropped: all of it is about the cache, which can do without.
+//! Bounded   when too much is under way already, more of it is dropped: all of it is about the cache, which can do without. What
+//!           somebody waits for is not, and ends also if they are cancelled: half of it would leave files and room behind.
 //! In order  publishing what an answer left behind goes on after the answer has ended; the next statement waits for it, so that
 //!           it finds what the one before it made.
 
 use std::collections::BTreeSet;
 use std::future::Future;
+use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::watch;
+use tokio::runtime::Handle;
+use tokio::sync::{Semaphore, watch};
 
 /// Tasks at the same time; each may hold some parts in memory.
 const TASKS_MAX: usize = 16;
@@ -21,6 +24,8 @@ const SETTLING_MAX: Duration = Duration::from_secs(2);
 #[derive(Clone)]
 pub(crate) struct Background {
     n_running: watch::Sender<usize>,
+    /// For those that nobody waits for.
+    room: Arc<Semaphore>,
     publishing: watch::Sender<Publishing>,
 }
 
@@ -33,7 +38,11 @@ struct Publishing {
 
 impl Default for Background {
     fn default() -> Self {
-        Self { n_running: watch::Sender::new(0), publishing: watch::Sender::new(Publishing::default()) }
+        Self {
+            n_running: watch::Sender::new(0),
+            room: Arc::new(Semaphore::new(TASKS_MAX)),
+            publishing: watch::Sender::new(Publishing::default()),
+        }
     }
 }
 
@@ -89,23 +98,36 @@ impl Background {
         true
     }
 
+    /// Runs `work` and waits for it. It goes on if whoever waits is cancelled; `None` if it panicked. There is room for it: no
+    /// more of it is under way than there are, or were, statements.
+    pub(crate) async fn to_its_end<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = T> + Send + 'static,
+    ) -> Option<T> {
+        let running = self.begin();
+        let task = tokio::spawn(async move {
+            let outcome = work.await;
+            drop(running);
+            outcome
+        });
+        task.await.ok()
+    }
+
     /// Runs `work`, or gives it back.
     fn try_spawn<W: Future<Output = ()> + Send + 'static>(&self, work: W) -> Result<(), W> {
-        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return Err(work) };
-        let has_room = self.n_running.send_if_modified(|n| {
-            let has_room = *n < TASKS_MAX;
-            *n += usize::from(has_room);
-            has_room
-        });
-        if !has_room {
-            return Err(work);
-        }
-        let running = Running(self.clone());
+        let Ok(runtime) = Handle::try_current() else { return Err(work) };
+        let Ok(room) = Arc::clone(&self.room).try_acquire_owned() else { return Err(work) };
+        let running = self.begin();
         runtime.spawn(async move {
             work.await;
-            drop(running);
+            drop((running, room));
         });
         Ok(())
+    }
+
+    fn begin(&self) -> Running {
+        self.n_running.send_modify(|n| *n += 1);
+        Running(self.clone())
     }
 
     /// Waits until nothing runs, not for ever.
@@ -132,7 +154,6 @@ impl Drop for Published {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use super::*;
@@ -154,6 +175,26 @@ mod tests {
         // There is room again, also after one that died.
         background.spawn(async { panic!("it dies") });
         background.finish().await;
+    }
+
+    #[tokio::test]
+    async fn what_is_waited_for_ends_also_without_who_waits() {
+        let background = Background::default();
+        (0..TASKS_MAX).for_each(|_| background.spawn(tokio::time::sleep(Duration::from_millis(50))));
+        let is_done = Arc::new(AtomicUsize::new(0));
+        let work = {
+            let is_done = Arc::clone(&is_done);
+            async move {
+                tokio::time::sleep(Duration::from_millis(50)).await;
+                is_done.fetch_add(1, Ordering::SeqCst)
+            }
+        };
+        let waiting = background.to_its_end(work);
+        assert!(tokio::time::timeout(Duration::from_millis(1), waiting).await.is_err(), "it is cancelled");
+        background.finish().await;
+        assert_eq!(is_done.load(Ordering::SeqCst), 1);
+        assert_eq!(background.to_its_end(async { 7 }).await, Some(7));
+        assert_eq!(background.to_its_end(async { panic!("it dies") }).await, None::<()>);
     }
 
     #[tokio::test]

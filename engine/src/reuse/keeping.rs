@@ -3,6 +3,8 @@
 //! Keeps true   nothing is published before the external extents that the statement read were looked at again: what was
 //!              read from a file that changed meanwhile is the result of nothing.
 //! By worth     what costs more to read than it cost to compute is thrown away.
+//! Cancelled    at any moment, it leaves no parts and no room behind: see [`Unpublished`]. What the metadata store may have made an
+//!              entry's is not deleted before that store was asked.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -10,10 +12,9 @@ use std::time::Duration;
 
 use datafusion::execution::SendableRecordBatchStream;
 use nectarine_catalog::{
-    CacheEntry, EntryKind, EntryPart, Fingerprint, NewEntry, PinMoves, ProgramRecord, ProgramRun, Publication,
-    fail_point,
+    CacheEntry, EntryKind, Fingerprint, NewEntry, PinMoves, ProgramRecord, ProgramRun, Publication, fail_point,
 };
-use nectarine_executor::{Finished, Lowering, NotRecorded, Recording, RecordingLimits, Reserved};
+use nectarine_executor::{Finished, LoadedEntry, Lowering, NotRecorded, Recording, RecordingLimits, Unpublished};
 use nectarine_planner::canonical::{Prefix, PrefixKind};
 use nectarine_planner::node::{PrefixKey, Worth};
 use nectarine_planner::reuse::{Findings, Found, MadeOf, ReuseMode, is_worth_it, may_cover};
@@ -32,6 +33,15 @@ struct Kept {
     /// What computing the entries took that it is made from.
     reused: Duration,
     made_of: MadeOf,
+}
+
+/// One entry that is about to be published.
+struct Made {
+    key: Fingerprint,
+    locations: Vec<String>,
+    unpublished: Unpublished,
+    /// Its rows, if they are few.
+    loaded: Option<Arc<LoadedEntry>>,
 }
 
 /// What one statement records.
@@ -161,8 +171,8 @@ impl Keeping {
     }
 
     /// Publishes if the extents that were read are still what they were; returns which entries.
-    pub(super) async fn publish_verified(self, catalog: &StatementCatalog, elapsed: Duration) -> Vec<Fingerprint> {
-        match look_again(catalog).await {
+    pub(super) async fn publish_verified(self, elapsed: Duration) -> Vec<Fingerprint> {
+        match look_again(&self.catalog).await {
             Ok(()) => self.add(elapsed).await,
             Err(_) => {
                 self.discard();
@@ -182,8 +192,7 @@ impl Keeping {
 
     async fn add(self, elapsed: Duration) -> Vec<Fingerprint> {
         let mut entries = vec![];
-        let mut rooms = vec![];
-        let mut loaded = vec![];
+        let mut made = vec![];
         let mut unworthy = vec![];
         for (kept, is_root) in
             self.below.iter().map(|kept| (kept, false)).chain(self.root.iter().map(|kept| (kept, true)))
@@ -207,22 +216,24 @@ impl Keeping {
             let is_wanted = is_root && self.must_keep;
             if !is_wanted && !is_worth_it(&found) {
                 tracing::debug!(entry = %kept.prefix.key, ?found, "not worth it");
-                unworthy.push((finished.parts, finished.room));
+                unworthy.push(finished.unpublished);
                 continue;
             }
-            if let Some(rows) = finished.loaded.clone() {
-                loaded.push((kept.prefix.key, rows));
-            }
-            let (entry, room) = self.entry(&kept.prefix, finished, found);
+            let entry = self.entry(&kept.prefix, &finished, found);
+            made.push(Made {
+                key: entry.key,
+                locations: entry.parts.iter().map(|part| part.location.clone()).collect(),
+                unpublished: finished.unpublished,
+                loaded: finished.loaded,
+            });
             entries.push(NewEntry {
                 entry,
                 program: program_of(&kept.prefix, &self.description),
                 lineage: Some(lineage(&self.catalog, &kept.prefix, &kept.made_of)),
             });
-            rooms.push(room);
         }
-        for (parts, room) in unworthy {
-            self.delete(parts, room).await;
+        for unpublished in unworthy {
+            unpublished.delete().await;
         }
         let run = self.ran.as_ref().map(|ran| ran.runs(&self.reuse.programs, u64::from(self.has_ended)));
         if entries.is_empty() {
@@ -236,10 +247,10 @@ impl Keeping {
             self.reuse.drop_entries(&replaced, None).await;
             fail_point("entry_replaced");
         }
-        let parts: Vec<_> = entries.iter().map(|new| (new.entry.key, new.entry.parts.clone())).collect();
         self.introduce(&entries).await;
         let (purges, pins) = (Some(self.catalog.purges), self.moves.clone());
         let publication = Publication { entries, run: run.clone(), purges, pins };
+        made.iter_mut().for_each(|made| made.unpublished.offer());
         match self.reuse.cache.publish(publication).await {
             Ok(added) => {
                 fail_point("entry_published");
@@ -251,24 +262,23 @@ impl Keeping {
                 }
                 self.reuse.trouble.is_over();
                 let mut ours = vec![];
-                for (((key, parts), room), added) in parts.into_iter().zip(rooms).zip(added) {
+                for (Made { key, unpublished, loaded, .. }, added) in made.into_iter().zip(added) {
                     match added {
                         true => {
-                            self.reuse.store.settle(&parts);
-                            room.became_entry();
-                            self.remember(&key, &loaded);
+                            unpublished.published();
+                            loaded.iter().for_each(|rows| self.reuse.store.remember(key, rows));
                             ours.push(key);
                         }
                         // Somebody else was faster, or what it was made of was purged.
-                        false => self.delete(parts, room).await,
+                        false => unpublished.delete().await,
                     }
                 }
                 ours
             }
             Err(error) => {
                 tracing::warn!(%error, "cannot publish cache entries");
-                for ((_, parts), room) in parts.into_iter().zip(rooms) {
-                    self.delete(parts, room).await;
+                for made in made {
+                    self.take_back(made).await;
                 }
                 vec![]
             }
@@ -287,7 +297,7 @@ impl Keeping {
         for kept in self.below.iter().chain(&self.root) {
             let Ok(finished) = kept.recording.finish().await else { continue };
             let outcome = check::compare(&self.reuse, &kept.prefix, &finished).await;
-            self.delete(finished.parts, finished.room).await;
+            finished.unpublished.delete().await;
             outcome?;
         }
         Ok(())
@@ -305,37 +315,29 @@ impl Keeping {
         self.reuse.relatives.introduce(prefixes.filter(is_made), &self.reuse.cache).await;
     }
 
-    fn remember(&self, key: &Fingerprint, loaded: &[(Fingerprint, Arc<nectarine_executor::LoadedEntry>)]) {
-        if let Some((_, rows)) = loaded.iter().find(|(other, _)| other == key) {
-            self.reuse.store.remember(*key, rows);
+    /// Publishing failed. A store that fails while it commits may have done it all the same.
+    async fn take_back(&self, Made { locations, unpublished, .. }: Made) {
+        match self.reuse.cache.referenced(&locations).await {
+            Ok(referenced) if referenced.contains(&true) => unpublished.published(),
+            Ok(_) => unpublished.delete().await,
+            Err(_) => unpublished.leave(),
         }
     }
 
-    /// Deletes parts, and only then gives their room back.
-    async fn delete(&self, parts: Vec<EntryPart>, room: Reserved) {
-        if !parts.is_empty()
-            && let Err(error) = self.reuse.store.delete(&parts).await
-        {
-            tracing::debug!(%error, "cannot delete parts that nobody needs");
-        }
-        drop(room);
-    }
-
-    fn entry(&self, prefix: &Prefix, finished: Finished, found: Found) -> (CacheEntry, Reserved) {
+    fn entry(&self, prefix: &Prefix, finished: &Finished, found: Found) -> CacheEntry {
         let inputs = prefix.inputs.iter().map(|input| input.extents.iter().map(|extent| extent.fingerprint).collect());
-        let entry = CacheEntry {
+        CacheEntry {
             key: prefix.key,
             program: prefix.program,
             kind: if prefix.kind == PrefixKind::States { EntryKind::States } else { EntryKind::Rows },
-            parts: finished.parts,
+            parts: finished.parts.clone(),
             rows: found.rows,
             bytes: found.bytes,
             cost_us: found.cost_us,
             inputs: inputs.collect(),
             description: self.description.clone(),
             created_at: self.reuse.clock.now_ns() / 1000,
-        };
-        (entry, finished.room)
+        }
     }
 }
 

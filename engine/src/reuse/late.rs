@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
 use datafusion::execution::runtime_env::RuntimeEnv;
-use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
+use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 use nectarine_catalog::{CacheEntry, Fingerprint};
 use nectarine_executor::{CacheReadOperator, EntryFault};
 use nectarine_planner::node::CacheReadExec;
@@ -71,7 +72,7 @@ pub(super) async fn lower_reads(
             let operator =
                 CacheReadOperator::new(Arc::clone(entry), reuse.store.clone(), mark.schema(), None, n_partitions);
             operators.push(operator.clone());
-            Ok(Transformed::yes(Arc::new(operator) as Arc<dyn ExecutionPlan>))
+            Ok(Transformed::yes(as_wide_as(node.output_partitioning().partition_count(), operator)))
         })
         .data()?;
     for operator in operators {
@@ -86,6 +87,18 @@ pub(super) async fn lower_reads(
         }
     }
     Ok(Ok(plan))
+}
+
+/// The operator with as many partitions as its mark had. What stands above was planned for those: an aggregate of all rows, which
+/// asks for one partition, would give an answer for each of several.
+fn as_wide_as(n_planned: usize, operator: CacheReadOperator) -> Arc<dyn ExecutionPlan> {
+    let n_partitions = operator.properties().partitioning.partition_count();
+    let operator: Arc<dyn ExecutionPlan> = Arc::new(operator);
+    match n_partitions > n_planned {
+        // They are read side by side all the same.
+        true => Arc::new(CoalescePartitionsExec::new(operator)),
+        false => operator,
+    }
 }
 
 /// What is wrong with the entry, and why.

@@ -162,7 +162,7 @@ impl<'a> StatementReuse<'a> {
             false => None,
         };
         self.reuse.refresh().await;
-        self.notices.extend(self.reuse.trouble.tell());
+        self.notices.extend(self.reuse.trouble.tell().into_iter().chain(self.reuse.trouble.tell_undeleted()));
         let mut counts = !is_explain;
         let (mut n_tries, mut n_first) = (0, 0);
         let mut may_wait = true;
@@ -403,7 +403,8 @@ impl<'a> StatementReuse<'a> {
             }
         }
         drop(rows);
-        let published = keeping.publish_verified(self.catalog, started.elapsed().saturating_sub(waited)).await;
+        let elapsed = started.elapsed().saturating_sub(waited);
+        let published = self.reuse.background.to_its_end(keeping.publish_verified(elapsed)).await.unwrap_or_default();
         if published.contains(&prefix.key) {
             // Whatever was wrong with the one that it takes the place of. What somebody else made may be that one.
             self.banned.remove(&prefix.key);
@@ -536,7 +537,11 @@ impl<'a> StatementReuse<'a> {
         let max_bytes = parse_size("nectarine.cache.entry_limit", &ours.cache_entry_limit, machine::memory_bytes())?;
         let (_, levels) = self.reuse.caretaker.ledger.usage();
         let max_bytes = max_bytes.min(levels.entry_bytes_max());
-        Ok(RecordingLimits { max_bytes, cost_min: self.reuse.cost_min, ..RecordingLimits::default() })
+        let limits = RecordingLimits { max_bytes, cost_min: self.reuse.cost_min, ..RecordingLimits::default() };
+        Ok(match self.reuse.part_bytes {
+            Some(part_bytes) => limits.in_parts_of(part_bytes),
+            None => limits,
+        })
     }
 
     async fn give_up(&mut self, unusable: Unusable) {

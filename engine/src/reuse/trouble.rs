@@ -1,7 +1,7 @@
-//! [`Trouble`]: what keeps results from being kept, told once.
+//! [`Trouble`]: what keeps results from being kept, or from going, told once.
 //!
 //! Results are published when the answer has ended, so the next statement tells: that the derived store could not be written,
-//! not that something was too large or not worth it.
+//! not that something was too large or not worth it. And that files of dropped results can not be deleted, now and then.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -13,6 +13,8 @@ use crate::Notice;
 
 /// The same trouble is told again after this.
 const AGAIN: Duration = Duration::from_secs(60);
+/// What can not be deleted stops nobody: that is told more seldom.
+const UNDELETED_AGAIN: Duration = Duration::from_secs(3600);
 
 /// Trouble of one home; clones share it.
 #[derive(Clone, Debug, Default)]
@@ -24,6 +26,14 @@ pub(crate) struct Trouble {
 struct State {
     news: Option<String>,
     last: Option<String>,
+    told: Option<Instant>,
+    undeleted: Undeleted,
+}
+
+/// Files that can not be deleted.
+#[derive(Debug, Default)]
+struct Undeleted {
+    news: Option<String>,
     told: Option<Instant>,
 }
 
@@ -40,6 +50,11 @@ impl Trouble {
         state.last = Some(detail);
     }
 
+    /// Files of dropped results can not be deleted.
+    pub(crate) fn learn_undeleted(&self, reason: &str) {
+        self.state.lock().undeleted.news = Some(reason.to_owned());
+    }
+
     /// What it is at the moment.
     pub(crate) fn now(&self) -> Option<String> {
         self.state.lock().last.clone()
@@ -47,7 +62,8 @@ impl Trouble {
 
     /// Something was kept: there is none, and if there is again, that is news.
     pub(super) fn is_over(&self) {
-        *self.state.lock() = State::default();
+        let mut state = self.state.lock();
+        (state.news, state.last, state.told) = (None, None, None);
     }
 
     /// What the next statement says.
@@ -59,6 +75,18 @@ impl Trouble {
         }
         state.told = Some(Instant::now());
         let message = "results can not be kept; queries are computed each time".to_string();
+        Some(Notice { message, hint: Some(news) })
+    }
+
+    /// And that files can not be deleted.
+    pub(super) fn tell_undeleted(&self) -> Option<Notice> {
+        let undeleted = &mut self.state.lock().undeleted;
+        let news = undeleted.news.take()?;
+        if undeleted.told.is_some_and(|told| told.elapsed() < UNDELETED_AGAIN) {
+            return None;
+        }
+        undeleted.told = Some(Instant::now());
+        let message = "files of dropped results can not be deleted; they take room until they are gone".to_string();
         Some(Notice { message, hint: Some(news) })
     }
 }
@@ -85,5 +113,18 @@ mod tests {
         trouble.is_over();
         trouble.learn(&full());
         assert!(trouble.tell().is_some());
+    }
+
+    #[test]
+    fn what_can_not_be_deleted_is_told_by_itself() {
+        let trouble = Trouble::default();
+        assert!(trouble.tell_undeleted().is_none());
+        trouble.learn_undeleted("permission denied");
+        assert!(trouble.tell().is_none());
+        // That others are kept says nothing about it.
+        trouble.is_over();
+        assert_eq!(trouble.tell_undeleted().and_then(|notice| notice.hint).as_deref(), Some("permission denied"));
+        trouble.learn_undeleted("permission denied");
+        assert!(trouble.tell_undeleted().is_none(), "that is known");
     }
 }

@@ -68,6 +68,10 @@ impl CatalogProvider for Catalog {
 
     fn schema(&self, name: &str) -> Option<Arc<dyn SchemaProvider>> {
         if name == system::SCHEMA {
+            // A derived table reads what it was made of, and nothing that the engine knows of itself.
+            if self.catalog.frozen_for.is_some() {
+                return None;
+            }
             return Some(Arc::new(system::SystemSchema::new(Arc::clone(&self.catalog), self.rights.clone())));
         }
         let catalog = &self.catalog;

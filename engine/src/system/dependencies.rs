@@ -5,7 +5,6 @@ use std::sync::Arc;
 use arrow::array::StringArray;
 use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
-use datafusion::catalog::Session;
 use datafusion::common::Result;
 
 use super::{table_of, text};
@@ -16,8 +15,8 @@ pub(super) fn schema() -> SchemaRef {
     table_of(vec![text("name"), text("kind"), text("depends_on"), text("depends_on_kind")])
 }
 
-pub(super) fn rows(catalog: &Arc<StatementCatalog>, state: &dyn Session) -> Result<RecordBatch> {
-    let found = dependencies::all(&catalog.view, state.config_options());
+pub(super) fn rows(catalog: &Arc<StatementCatalog>) -> Result<RecordBatch> {
+    let found = dependencies::all(&catalog.view, catalog.shared.template.config_options());
     Ok(RecordBatch::try_new(
         schema(),
         vec![

@@ -11,6 +11,7 @@ use datafusion::common::Result;
 use datafusion::config::ConfigOptions;
 
 use super::{table_of, text};
+use crate::discretion::is_place;
 use crate::settings::NectarineExtension;
 use crate::statement::StatementCatalog;
 
@@ -32,11 +33,17 @@ pub(super) fn rows(catalog: &StatementCatalog, state: &dyn DataFusionSession) ->
         false => "session",
         true => catalog.shared.settings.source(key),
     };
+    let is_told = |key: &str| catalog.rights.is_admin() || !is_place(key);
     Ok(RecordBatch::try_new(
         schema(),
         vec![
             Arc::new(StringArray::from_iter_values(entries.iter().map(|entry| &entry.key))),
-            Arc::new(entries.iter().map(|entry| entry.value.as_deref()).collect::<StringArray>()),
+            Arc::new(
+                entries
+                    .iter()
+                    .map(|entry| entry.value.as_deref().filter(|_| is_told(&entry.key)))
+                    .collect::<StringArray>(),
+            ),
             Arc::new(entries.iter().map(|entry| default(&entry.key)).collect::<StringArray>()),
             Arc::new(StringArray::from_iter_values(entries.iter().map(|entry| source(&entry.key, &entry.value)))),
             Arc::new(StringArray::from_iter_values(entries.iter().map(|entry| entry.description.trim()))),

@@ -34,6 +34,7 @@ use super::part::{self, Encoded};
 use super::room::Reserved;
 use super::store::LoadedEntry;
 use super::tee::TeeStream;
+use super::unpublished::{Unpublished, delete_later};
 use super::{DerivedError, DerivedStore, NotRecorded, compact, storable, thrift};
 use crate::operator::{Work, work_of};
 
@@ -51,6 +52,15 @@ pub struct RecordingLimits {
     /// What computing the rows is taken to have taken at least. Nothing, but for tests whose outcome must not depend on how
     /// fast the machine is.
     pub cost_min: Duration,
+}
+
+impl RecordingLimits {
+    /// Parts of about so many bytes, of which as many may wait as fit into the same memory.
+    #[must_use]
+    pub fn in_parts_of(self, part_bytes: usize) -> Self {
+        let behind_max = self.part_bytes.saturating_mul(self.parts_behind_max) / part_bytes.max(1);
+        Self { part_bytes, parts_behind_max: behind_max.clamp(1, 1_000), ..self }
+    }
 }
 
 impl Default for RecordingLimits {
@@ -82,8 +92,8 @@ pub struct Finished {
     pub wall: Duration,
     /// What the operators below spent, if the recording knew them.
     pub work: Work,
-    /// Room that is set aside for the parts, until they are an entry's or deleted.
-    pub room: Reserved,
+    /// The parts themselves, with their room: deleted when this is dropped, unless they are published.
+    pub unpublished: Unpublished,
 }
 
 /// Collects the rows of one node of a plan, or of a statement's answer.
@@ -208,7 +218,8 @@ impl Recording {
     }
 
     /// Waits until the last part is written. To be called when the statement has ended, well or not: a prefix that was
-    /// read to its end is whole even if the statement failed above it. After this the parts belong to the caller.
+    /// read to its end is whole even if the statement failed above it. After this the parts belong to the
+    /// caller.
     pub async fn finish(self: &Arc<Self>) -> Result<Finished, NotRecorded> {
         {
             let mut state = self.state.lock();
@@ -389,7 +400,7 @@ impl Recording {
             in_order: state.partitions.len() == 1,
             wall,
             work: state.plan.take().map(|plan| work_of(&plan)).unwrap_or_default(),
-            room: state.room.take().unwrap_or_else(|| self.store.nothing_reserved()),
+            unpublished: Unpublished::new(self.store.clone(), parts.clone(), state.room.take()),
             parts,
         }
     }
@@ -456,7 +467,7 @@ impl Recording {
                 state.room.get_or_insert_with(|| self.store.nothing_reserved()).absorb(room);
             }
             // Given up meanwhile: this part was not among those deleted then.
-            _ => delete_later(&self.store, vec![stored], Some(room)),
+            _ => _ = delete_later(&self.store, vec![stored], Some(room)),
         }
         Ok(())
     }
@@ -526,24 +537,6 @@ fn read_again(
     };
     part::decode_verified(&encoded.bytes, &part, &prefix.key, ordinal, schema)
         .map_err(|detail| NotRecorded::Store(DerivedError::Damaged { location: "a new part".to_owned(), detail }))
-}
-
-/// Deletes what no entry will name, and only then gives its room back. If this can not be done now, the collector finds it.
-fn delete_later(store: &DerivedStore, parts: Vec<EntryPart>, room: Option<Reserved>) {
-    if parts.is_empty() {
-        return;
-    }
-    if let Ok(runtime) = Handle::try_current() {
-        let store = store.clone();
-        runtime.spawn(async move {
-            if let Err(error) = store.delete(&parts).await {
-                tracing::debug!(%error, "left for the collector");
-            }
-            drop(room);
-        });
-    } else {
-        store.settle(&parts);
-    }
 }
 
 #[cfg(test)]

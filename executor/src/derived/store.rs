@@ -33,6 +33,7 @@ use super::location::Writer;
 use super::part::{self, Encoded};
 use super::place::Place;
 use super::room::{Reserved, Room, Unbounded};
+use super::undeleted::Undeleted;
 use super::{DerivedError, location};
 
 /// Bytes that are decoded where they are; more of them would keep a worker thread too long.
@@ -76,6 +77,7 @@ pub struct DerivedStore {
     writer: Writer,
     room: Arc<dyn Room>,
     in_flight: Arc<InFlight>,
+    undeleted: Arc<Undeleted>,
     memory: Cache<Fingerprint, Arc<LoadedEntry>>,
     memory_bytes_max: u64,
 }
@@ -130,6 +132,7 @@ impl DerivedStore {
             writer: Writer::unnamed(),
             room: Arc::new(Unbounded),
             in_flight: Arc::default(),
+            undeleted: Arc::default(),
             memory,
             memory_bytes_max,
         }
@@ -308,20 +311,49 @@ impl DerivedStore {
 
     /// Deletes parts; those that are gone already are no error. All are tried, one of the failures is told.
     pub async fn delete(&self, parts: &[EntryPart]) -> Result<(), DerivedError> {
+        self.delete_each(parts).await.pop().map_or(Ok(()), |(_, error)| Err(error))
+    }
+
+    /// The same; tells which could not be deleted, and why.
+    pub async fn delete_each(&self, parts: &[EntryPart]) -> Vec<(EntryPart, DerivedError)> {
         let delete = |part: EntryPart| async move {
-            match self.places.of(&part.location) {
+            let deleted = match self.places.of(&part.location) {
                 Ok((place, name)) => place.delete(name).await,
                 // What is no location of ours is not ours to delete.
                 Err(DerivedError::Missing { .. }) => Ok(()),
                 Err(error) => Err(error),
-            }
+            };
+            deleted.err().map(|error| (part, error))
         };
         let deletes = parts.iter().cloned().map(delete).collect::<Vec<_>>();
-        let outcomes = stream::iter(deletes).buffer_unordered(AT_ONCE);
-        let outcome = outcomes.fold(Ok(()), |all, one| async move { all.and(one) }).await;
+        let left = stream::iter(deletes).buffer_unordered(AT_ONCE).filter_map(std::future::ready).collect().await;
         // What could not be deleted is the collector's.
         self.in_flight.end(parts);
-        outcome
+        left
+    }
+
+    /// Deletes what no entry names, and only then gives its room back. What can not be deleted keeps it, until somebody has
+    /// written down what is [left](Self::undeleted); returns how many bytes that is.
+    pub async fn dispose(&self, parts: Vec<EntryPart>, room: Option<Reserved>) -> u64 {
+        let left = self.delete_each(&parts).await;
+        if let Some((part, error)) = left.first() {
+            tracing::debug!(location = part.location, %error, "cannot delete a part that nobody needs");
+        }
+        let bytes = left.iter().map(|(part, _)| part.bytes).sum();
+        if !left.is_empty() {
+            self.undeleted.add(left, room);
+        }
+        bytes
+    }
+
+    /// Parts that could not be deleted, and why.
+    pub fn undeleted(&self) -> Vec<(EntryPart, DerivedError)> {
+        self.undeleted.all()
+    }
+
+    /// It is written down that these could not be deleted, and where that is they count.
+    pub fn forget_undeleted(&self, parts: &[EntryPart]) {
+        self.undeleted.forget(parts);
     }
 
     /// All parts in the home and where new ones go, whether an entry names them or not.

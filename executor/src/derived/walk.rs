@@ -16,7 +16,7 @@ use std::time::UNIX_EPOCH;
 
 use futures::stream::{self, BoxStream};
 use futures::{StreamExt, TryStreamExt};
-use nectarine_catalog::EntryPart;
+use nectarine_catalog::{EntryPart, Fingerprint};
 
 use super::location::{self, Writer};
 use super::place::Place;
@@ -53,6 +53,15 @@ pub struct Found {
     path: Option<PathBuf>,
 }
 
+/// What came of deleting.
+#[derive(Debug, Default)]
+pub struct Removed {
+    /// It is gone now.
+    pub gone: Vec<Found>,
+    /// It is still there, and why.
+    pub left: Vec<(Found, Arc<dyn std::error::Error + Send + Sync>)>,
+}
+
 /// Some of what there is.
 #[derive(Debug)]
 pub struct Section {
@@ -85,36 +94,36 @@ impl DerivedStore {
         }
     }
 
-    /// Deletes what was found; says what is gone now.
-    pub async fn remove(&self, garbage: Vec<Found>) -> Vec<Found> {
+    /// Deletes what was found.
+    pub async fn remove(&self, garbage: Vec<Found>) -> Removed {
         let (files, objects): (Vec<_>, Vec<_>) = garbage.into_iter().partition(|one| one.path.is_some());
-        let delete =
-            move || files.into_iter().filter(|one| one.path.as_deref().is_some_and(delete_file)).collect::<Vec<_>>();
-        let mut gone: Vec<Found> = tokio::task::spawn_blocking(delete).await.unwrap_or_default();
+        let delete = move || {
+            let mut removed = Removed::default();
+            for file in files {
+                match file.path.as_deref().map(std::fs::remove_file) {
+                    Some(Err(error)) if error.kind() == std::io::ErrorKind::NotFound => {}
+                    Some(Err(error)) => removed.left.push((file, Arc::new(error))),
+                    _ => removed.gone.push(file),
+                }
+            }
+            removed
+        };
+        let mut removed = tokio::task::spawn_blocking(delete).await.unwrap_or_default();
         for object in objects {
-            let part = EntryPart {
-                location: object.location.clone(),
-                bytes: object.bytes,
-                rows: 0,
-                checksum: nectarine_catalog::Fingerprint::of_bytes(b""),
-            };
-            match self.delete(std::slice::from_ref(&part)).await {
-                Ok(()) => gone.push(object),
-                Err(error) => tracing::debug!(%error, "garbage stays for now"),
+            match self.delete(&[object.part()]).await {
+                Ok(()) => removed.gone.push(object),
+                Err(DerivedError::Unavailable { source, .. }) => removed.left.push((object, source)),
+                Err(error) => removed.left.push((object, Arc::new(error))),
             }
         }
-        gone
+        removed
     }
 }
 
-fn delete_file(path: &Folder) -> bool {
-    match std::fs::remove_file(path) {
-        Ok(()) => true,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => false,
-        Err(error) => {
-            tracing::debug!(path = %path.display(), %error, "garbage stays for now");
-            false
-        }
+impl Found {
+    /// As a part that nobody will read.
+    pub fn part(&self) -> EntryPart {
+        EntryPart { location: self.location.clone(), bytes: self.bytes, rows: 0, checksum: Fingerprint::of_bytes(b"") }
     }
 }
 

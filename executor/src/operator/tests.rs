@@ -497,7 +497,9 @@ async fn numbers_entry(objects: Arc<dyn ObjectStore>, kind: EntryKind) -> (Deriv
     let stream = recording.tee(0, 1, stream_of(number_schema(), items));
     datafusion::physical_plan::common::collect(stream).await.unwrap();
     let finished = recording.finish().await.unwrap();
-    (store, Arc::new(CacheEntry { kind, ..entry_of("p", &finished) }))
+    let entry = CacheEntry { kind, ..entry_of("p", &finished) };
+    finished.unpublished.published();
+    (store, Arc::new(entry))
 }
 
 #[tokio::test]

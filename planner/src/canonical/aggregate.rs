@@ -11,6 +11,7 @@ use datafusion::physical_expr::window::{
 use datafusion::physical_plan::aggregates::PhysicalGroupBy;
 use datafusion::physical_plan::windows::WindowUDFExpr;
 
+use super::by_floats::holds_floats;
 use super::encoder::{Encoder, Tag};
 use super::expr::ExprContext;
 use super::prefix::Exactness;
@@ -67,10 +68,12 @@ pub(super) fn exactness_of(
         return Exactness::Any;
     }
     // An average of integers is a quotient of floats.
-    let no_floats = input_types.iter().all(|data_type| !data_type.is_floating());
+    let no_floats = !input_types.iter().any(holds_floats);
     let no_quotient = !aggregate.field().data_type().is_floating();
     match name {
         "count" => Exactness::Exact,
+        // Where two values can not be told apart, or not be compared, the first of them is kept: structs with NULLs, lists in lists.
+        "min" | "max" if input_types.iter().any(DataType::is_nested) => Exactness::Any,
         _ if no_floats && no_quotient => Exactness::Exact,
         // DataFusion lets what comes after a NaN win, and keeps the first of 0.0 and -0.0.
         "min" | "max" => Exactness::Any,

@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use arrow::datatypes::Schema;
+use arrow::datatypes::{DataType, Schema};
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::aggregates::AggregateExec;
@@ -48,9 +48,26 @@ fn joins_by_floats(on: JoinOnRef<'_>, left: &Schema, filter: Option<&JoinFilter>
 }
 
 fn compares_floats(filter: Option<&JoinFilter>) -> bool {
-    filter.is_some_and(|filter| filter.schema().fields().iter().any(|field| field.data_type().is_floating()))
+    filter.is_some_and(|filter| filter.schema().fields().iter().any(|field| holds_floats(field.data_type())))
 }
 
 fn is_float(expr: &Arc<dyn PhysicalExpr>, schema: &Schema) -> bool {
-    expr.data_type(schema).map_or(true, |data_type| data_type.is_floating())
+    expr.data_type(schema).map_or(true, |data_type| holds_floats(&data_type))
+}
+
+/// Whether values of the type are floats, or have some in them.
+pub(super) fn holds_floats(data_type: &DataType) -> bool {
+    match data_type {
+        DataType::List(field)
+        | DataType::LargeList(field)
+        | DataType::FixedSizeList(field, _)
+        | DataType::ListView(field)
+        | DataType::LargeListView(field)
+        | DataType::Map(field, _)
+        | DataType::RunEndEncoded(_, field) => holds_floats(field.data_type()),
+        DataType::Struct(fields) => fields.iter().any(|field| holds_floats(field.data_type())),
+        DataType::Union(fields, _) => fields.iter().any(|(_, field)| holds_floats(field.data_type())),
+        DataType::Dictionary(_, value) => holds_floats(value),
+        plain => plain.is_floating(),
+    }
 }

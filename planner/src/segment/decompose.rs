@@ -45,8 +45,11 @@ fn is_mergeable(name: &str) -> bool {
 
 /// Whether all states of a group merge.
 pub(crate) fn merges(aggregate: &AggregateExec) -> bool {
-    let merge =
-        |function: &Arc<AggregateFunctionExpr>| is_mergeable(function.fun().name()) && function.order_bys().is_empty();
+    let merge = |function: &Arc<AggregateFunctionExpr>| {
+        // The least of structs or of lists in lists may be the one that comes first.
+        let is_told_apart = !function.field().data_type().is_nested();
+        is_mergeable(function.fun().name()) && function.order_bys().is_empty() && is_told_apart
+    };
     aggregate.limit_options().is_none() && aggregate.aggr_expr().iter().all(merge)
 }
 

@@ -19,6 +19,9 @@ const SMALL_MEMORY: &str = "24MB";
 /// Runs without the cache that decide whether a statement has a right answer: partitions and batch sizes.
 const MORE_REFERENCES: [(usize, usize); 6] = [(1, 8192), (4, 8192), (3, 2), (7, 7), (2, 1), (1, 5)];
 
+/// Parts of results: so small that most results have several, as large ones do elsewhere.
+const PART_BYTES: usize = 256;
+
 /// Differences after which a run ends.
 const DIFFERENCES_MAX: usize = 8;
 
@@ -70,7 +73,7 @@ impl Harness {
             for (name, value) in settings {
                 chosen = chosen.with(name, value).expect("a known setting");
             }
-            let engine = Box::pin(Engine::builder().home(&home).settings(chosen).open()).await;
+            let engine = Box::pin(Engine::builder().home(&home).settings(chosen).part_bytes(PART_BYTES).open()).await;
             engines.push((place, engine.expect("a home opens")));
         }
         let mut harness = Self {

@@ -55,6 +55,43 @@ async fn rights_are_looked_at_again_when_rows_are_fetched() {
     assert_eq!(again.code(), Code::NotFound, "{again}");
 }
 
+/// The same where the right was another's, whose view it is; where one to write is left; and where the table became another's.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn rights_of_views_are_looked_at_again_when_rows_are_fetched() {
+    let served = served().await;
+    served.db.script("GRANT SELECT ON secret TO eve;\nGRANT CREATE ON SCHEMA public TO bob, eve;\nGRANT INSERT ON secret TO bob, eve;").await;
+    served
+        .db
+        .user("eve")
+        .script(
+            "CREATE VIEW w AS SELECT a FROM secret;\nCREATE MATERIALIZED VIEW m AS SELECT a FROM secret;\n\
+             CREATE MATERIALIZED VIEW n AS SELECT a + 1 AS a FROM w;\nGRANT SELECT ON w, m, n TO bob;",
+        )
+        .await;
+    served.db.user("bob").ok("CREATE TABLE mine AS SELECT 7 AS a").await;
+    let mut bob = served.user("bob", "bob's password").await;
+    let mut started = vec![];
+    for sql in [
+        "SELECT a FROM secret",
+        "SELECT a FROM w",
+        "SELECT a FROM m",
+        "SELECT a FROM n",
+        "SELECT 1 WHERE 42 IN (SELECT a FROM m)",
+        "SHOW CREATE VIEW v",
+        "EXPLAIN SELECT a FROM m",
+    ] {
+        started.push((sql, bob.info(&command(sql)).await.unwrap()));
+    }
+    served.db.script("REVOKE SELECT ON secret FROM bob, eve;\nREVOKE SELECT ON v FROM bob;").await;
+    for (sql, info) in &started {
+        let denied = bob.fetch(info).await.unwrap_err();
+        assert_eq!(denied.code(), Code::PermissionDenied, "{sql}: {denied}");
+    }
+    let info = bob.info(&command("SELECT a FROM mine")).await.unwrap();
+    served.db.ok("ALTER TABLE mine OWNER TO eve").await;
+    assert_eq!(bob.fetch(&info).await.unwrap_err().code(), Code::PermissionDenied);
+}
+
 /// A server that is started again knows those who logged in before.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn logins_outlive_the_server() {

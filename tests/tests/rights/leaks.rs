@@ -18,7 +18,7 @@ async fn files_of_the_server_have_no_names() {
     let home = db.home().display().to_string();
     let told = |text: &str| {
         let bare = |path: &str| path.trim_start_matches('/').to_owned();
-        text.contains(&bare(&home)) || text.contains(&bare(&folder))
+        text.contains("{dir}") || text.contains(&bare(&home)) || text.contains(&bare(&folder))
     };
     assert!(told(&db.ok("EXPLAIN SELECT * FROM ext").await), "the test needs a plan that tells");
     for sql in [
@@ -42,7 +42,98 @@ async fn files_of_the_server_have_no_names() {
         assert!(!text.is_empty() && !told(&text), "{sql}: {text}");
     }
     assert_eq!(bob.ok("SELECT count(location), count(*) FROM system.tables").await, "0|3");
+    // Nor do texts of what was made from files, settings, and the plan of an INSERT.
+    db.file("rows/1.csv", "a\n1\n");
+    db.script(
+        r#"
+        CREATE VIEW placed AS SELECT a, 'x/y' AS b FROM '{dir}/ext.csv';
+        CREATE MATERIALIZED VIEW kept AS SELECT sum(a) AS s FROM '{dir}/ext.csv';
+        CREATE DERIVED TABLE frozen AS SELECT a FROM public."{dir}/ext.csv";
+        CREATE TABLE copied AS SELECT a FROM '{dir}/ext.csv';
+        CREATE EXTERNAL TABLE written STORED AS CSV LOCATION '{dir}/rows/' OPTIONS ('format.has_header' 'true');
+        GRANT SELECT ON placed, kept, frozen, copied TO bob;
+        GRANT INSERT ON written TO bob;
+        "#,
+    )
+    .await;
+    for sql in [
+        "SHOW CREATE VIEW placed",
+        "SHOW CREATE VIEW kept",
+        "SHOW CREATE TABLE frozen",
+        "SHOW CREATE TABLE copied",
+        "SELECT table_name, definition FROM information_schema.views",
+        "SELECT * FROM information_schema.df_settings",
+        "SHOW ALL",
+        "SELECT * FROM system.settings",
+        "EXPLAIN INSERT INTO written VALUES (2)",
+        "EXPLAIN ANALYZE INSERT INTO written VALUES (3)",
+    ] {
+        let text = bob.ok(sql).await;
+        assert!(!text.is_empty() && !told(&text), "{sql}: {text}");
+    }
+    let shown = "nectarine|public|placed|CREATE VIEW placed AS SELECT a, 'x/y' AS b FROM '..'";
+    assert_eq!(bob.ok("SHOW CREATE VIEW placed").await, shown);
+    let count = "SELECT count(*) FROM information_schema.df_settings WHERE name = 'datafusion.runtime.temp_directory'";
+    assert_eq!((bob.ok(count).await, db.ok(count).await), ("0".to_owned(), "1".to_owned()));
     assert_eq!(db.ok("SELECT count(location) > 0 FROM system.tables").await, "true");
+}
+
+/// What is wrong with a file is told without its name.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn errors_name_no_files() {
+    let db = home().await;
+    let bob = db.user("bob");
+    let file = db.file("ext.csv", "a,b\n1,x\n");
+    let folder = db.path("ext.csv").parent().expect("a folder").display().to_string();
+    db.script(
+        r#"
+        CREATE EXTERNAL TABLE ext STORED AS CSV LOCATION '{dir}/ext.csv' OPTIONS ('format.has_header' 'true');
+        CREATE VIEW placed AS SELECT a, b FROM '{dir}/ext.csv';
+        CREATE DERIVED TABLE frozen AS SELECT a FROM ext WITH NO DATA;
+        GRANT SELECT ON ext, placed, frozen TO bob;
+        "#,
+    )
+    .await;
+    let queries = ["SELECT * FROM ext", "SELECT * FROM placed", "SELECT * FROM frozen"];
+    let look = async |what: &str| {
+        for sql in queries {
+            let (his, ours) = (bob.err(sql).await, db.err(sql).await);
+            assert!(ours.contains("{dir}"), "{what}: the test needs an error that tells: {sql}: {ours}");
+            assert!(!his.contains("{dir}") && !his.contains(folder.trim_start_matches('/')), "{what}: {sql}: {his}");
+        }
+    };
+    std::fs::write(&file, "a,b\n1,\"x\n2,y\n").expect("a file");
+    nectarine_tests::files::rest().await;
+    look("a quote that is never closed").await;
+    std::fs::remove_file(&file).expect("it was there");
+    look("gone").await;
+    assert_eq!(bob.ok("SELECT count(*) FROM system.queries WHERE error LIKE '%ext.csv%'").await, "0");
+}
+
+/// The least and the greatest value of a column are those of rows that a view leaves out, too.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn plans_tell_no_figures_of_hidden_rows() {
+    let db = home().await;
+    let bob = db.user("bob");
+    db.script("CREATE VIEW low AS SELECT a FROM secret WHERE a < 10;\nGRANT SELECT ON low TO bob;").await;
+    let queries = [
+        "EXPLAIN SELECT * FROM low",
+        "EXPLAIN VERBOSE SELECT * FROM low",
+        "EXPLAIN ANALYZE SELECT * FROM low",
+        "EXPLAIN ANALYZE VERBOSE SELECT * FROM low",
+        "EXPLAIN FORMAT TREE SELECT * FROM low",
+    ];
+    for set in ["SET datafusion.explain.show_statistics = true", "RESET datafusion.explain.show_statistics"] {
+        bob.ok(set).await;
+        for sql in queries {
+            let told = bob.ok(sql).await;
+            assert!(
+                !told.contains("(42)") && !told.contains("Max=") && !told.contains(", statistics=["),
+                "{set}: {sql}: {told}"
+            );
+        }
+    }
+    assert!(db.ok("EXPLAIN VERBOSE SELECT * FROM low").await.contains("Max="), "the test needs figures to tell");
 }
 
 /// Whoever has the home may call himself what he likes: his statements are not those of a user of that name.

@@ -324,3 +324,57 @@ async fn an_entry_of_other_extents() {
         assert_eq!(db.ask(sql).await.0, computed(&db, sql).await, "{sql}");
     }
 }
+
+/// States of which one entry has several parts, read alone: an aggregate of all rows is one row all the same, and a group is one
+/// group, however they are planned.
+#[tokio::test(flavor = "multi_thread")]
+async fn states_in_several_parts() {
+    let db = Db::in_parts(256).await;
+    db.ok("CREATE TABLE c AS SELECT value AS u, value % 7 AS p, value % 500 AS k FROM generate_series(1, 3000)").await;
+    for repartitions in [true, false] {
+        db.ok(&format!("SET datafusion.optimizer.repartition_aggregations = {repartitions}")).await;
+        // The first leaves states, the others are windows over the same extents.
+        for bound in [0, -1, -2, -2] {
+            for (sql, expected) in [
+                (format!("SELECT count(DISTINCT u), count(*) FROM c WHERE u >= {bound}"), "3000|3000"),
+                (format!("SELECT (SELECT median(u) FROM c WHERE u >= {bound}), 1"), "1500.5|1"),
+                (
+                    format!(
+                        "SELECT count(*), sum(n) FROM (SELECT k, count(*) AS n, count(DISTINCT u) AS m FROM c \
+                         WHERE u >= {bound} GROUP BY k) AS g"
+                    ),
+                    "500|3000",
+                ),
+            ] {
+                assert_eq!(db.ok(&sql).await, expected, "{sql}, {repartitions}");
+                let other = db.client();
+                other.ok("SET nectarine.reuse = 'check'").await;
+                assert_eq!(other.ok(&sql).await, expected, "{sql}, {repartitions}, check");
+            }
+        }
+    }
+    let n_parts = "SELECT max(parts) FROM system.cache_entries WHERE kind = 'states'";
+    assert!(db.ok(n_parts).await.parse::<u64>().is_ok_and(|parts| parts > 1), "no entry has several parts");
+    let verified = db.ok("VERIFY ALL").await;
+    assert!(!verified.contains("different"), "{verified}");
+}
+
+/// Of structs that are not told apart, or are compared with NULLs inside, the first one is kept: old and new do not merge.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_least_of_structs() {
+    let db = Db::with(&[("datafusion.execution.target_partitions", "1")]).await;
+    let file = |name: &str, value: &str, rows: i64| {
+        format!(
+            "COPY (SELECT value % 3 AS k, named_struct('a', {value}) AS e FROM generate_series(1, {rows})) TO '{{dir}}/s/{name}.parquet'"
+        )
+    };
+    db.ok(&file("b", "value % 50", 6000)).await;
+    db.ok("CREATE EXTERNAL TABLE s STORED AS PARQUET LOCATION '{dir}/s/'").await;
+    let sql = "SELECT k, min(e), max(e) FROM s GROUP BY k ORDER BY k";
+    check(&db, sql).await;
+    db.ok(&file("a", "CASE WHEN value < 4 THEN NULL ELSE value END", 90)).await;
+    check(&db, sql).await;
+    check(&db, sql).await;
+    let verified = db.ok("VERIFY ALL").await;
+    assert!(!verified.contains("different"), "{verified}");
+}

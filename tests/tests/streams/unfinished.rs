@@ -35,6 +35,27 @@ async fn a_log_is_opened_while_a_line_is_written() {
     }
 }
 
+/// A file that begins with blank lines or comments has its header where its first record is, however late that comes.
+#[tokio::test]
+async fn a_header_that_comes_late() {
+    for (blank, options) in [("\n\n", ""), ("# begun\n", ", 'format.comment' '#'")] {
+        let db = Db::new().await;
+        let path = db.file("l/x.csv", blank);
+        db.ok(&format!(
+            "CREATE EXTERNAL TABLE l (a INT, b INT) STORED AS CSV LOCATION '{{dir}}/l/' \
+             OPTIONS ('format.has_header' 'true'{options})"
+        ))
+        .await;
+        assert_eq!(db.ok("SELECT * FROM l").await, "", "{blank}");
+        rest().await;
+        assert_eq!(db.ok("SELECT * FROM l").await, "", "{blank}");
+        append(&path, "a,b\n1,2\n");
+        assert_eq!(db.ok("SELECT * FROM l").await, "1|2", "{blank}");
+        append(&path, "3,4\n");
+        assert_eq!(db.ok("SELECT * FROM l ORDER BY a").await, "1|2\n3|4", "{blank}");
+    }
+}
+
 /// Long after the last write nothing comes any more: then it is wrong, and said to be.
 #[tokio::test]
 async fn a_record_that_nobody_finishes() {

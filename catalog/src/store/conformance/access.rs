@@ -1,7 +1,9 @@
 //! What every metadata store does with users, roles and rights.
 
 use super::{MemoryStore, MetadataStore, SqliteStore, add, table, version};
-use crate::{Access, AccessChange, CatalogError, Grant, Privilege, Role, Securable, TableDef, TableKind, Token};
+use crate::{
+    Access, AccessChange, CatalogError, Grant, Privilege, Replace, Role, Securable, TableDef, TableKind, Token,
+};
 
 conformance! {
     users_and_rights_come_back_as_they_were
@@ -40,7 +42,7 @@ async fn change(store: &dyn MetadataStore, change: AccessChange) {
     store.change_access(&change).await.expect("a change");
 }
 
-async fn roles(store: &dyn MetadataStore, names: &[&str]) {
+pub(super) async fn roles(store: &dyn MetadataStore, names: &[&str]) {
     for name in names {
         change(store, AccessChange::Create(role(name))).await;
     }
@@ -123,7 +125,7 @@ async fn rights_go_with_their_table(store: &dyn MetadataStore) {
     give(store, &[grant("bob", Privilege::Select, on(&t))]).await;
     // Another table of the same name.
     let other = table("t");
-    store.create_table(&other, &[], true).await.expect("replaced");
+    store.create_table(&other, &[], Replace::Seen(Some(t.id))).await.expect("replaced");
     let found = access(store).await;
     assert!(found.grants.is_empty() && !found.may("bob", Privilege::Select, &other));
     give(store, &[grant("bob", Privilege::Select, on(&other))]).await;
@@ -136,7 +138,8 @@ async fn a_table_in_another_form_keeps_its_rights(store: &dyn MetadataStore) {
     add(store, &t, &[]).await;
     roles(store, &["bob"]).await;
     give(store, &[grant("bob", Privilege::Select, on(&t))]).await;
-    store.create_table(&TableDef { created_at: 9, ..t.clone() }, &[], true).await.expect("replaced");
+    let again = TableDef { created_at: 9, ..t.clone() };
+    store.create_table(&again, &[], Replace::Seen(Some(t.id))).await.expect("replaced");
     assert!(access(store).await.may("bob", Privilege::Select, &t));
 }
 
@@ -181,17 +184,18 @@ async fn who_owns_something_stays(store: &dyn MetadataStore) {
 
 async fn a_view_keeps_its_rights_when_it_is_replaced(store: &dyn MetadataStore) {
     let view = |query: &str| {
-        let kind = TableKind::View { query: query.to_owned(), default_schema: "public".to_owned() };
+        let (query, default_schema) = (query.to_owned(), "public".to_owned());
+        let kind = TableKind::View { query, default_schema, mentions: None };
         TableDef { kind, ..table("v") }
     };
     let (first, second, third) = (view("SELECT 1"), view("SELECT 2"), table("v"));
     add(store, &first, &[]).await;
     roles(store, &["bob"]).await;
     give(store, &[grant("bob", Privilege::Select, on(&first))]).await;
-    store.create_table(&second, &[], true).await.expect("replaced");
+    store.create_table(&second, &[], Replace::Seen(Some(first.id))).await.expect("replaced");
     assert!(access(store).await.may("bob", Privilege::Select, &second));
     // Another table does not get what was meant for a view.
-    store.create_table(&third, &[], true).await.expect("replaced");
+    store.create_table(&third, &[], Replace::Seen(Some(second.id))).await.expect("replaced");
     assert!(access(store).await.grants.is_empty());
 }
 

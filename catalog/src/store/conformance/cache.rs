@@ -9,7 +9,7 @@ use crate::cache::{
     CacheChange, CacheEntry, EntryKind, EntryPart, LookupCount, ProgramRecord, RelativeRecord, UseCount,
 };
 use crate::store::Versions;
-use crate::{EntrySummary, Fingerprint};
+use crate::{EntrySummary, Fingerprint, Replace};
 
 conformance! {
     a_new_store_has_no_entries
@@ -408,7 +408,7 @@ async fn versions_do_not_disturb_each_other(store: &dyn MetadataStore) {
     add(store, &[1]).await;
     let after = store.versions().await.expect("versions");
     assert_eq!(after, Versions { catalog: before.catalog, cache: before.cache + 1, ..before });
-    store.create_table(&table("t"), &[], false).await.expect("a table");
+    store.create_table(&table("t"), &[], Replace::Never).await.expect("a table");
     let last = store.versions().await.expect("versions");
     assert_eq!(last, Versions { catalog: before.catalog + 1, cache: after.cache, ..before });
     assert_eq!(last.catalog, store.catalog_version().await.expect("a version"));

@@ -2,7 +2,8 @@
 
 use super::{MemoryStore, MetadataStore, SqliteStore, add, extent, table};
 use crate::{
-    CatalogError, Job, JobBounds, JobEffect, JobId, JobPoint, JobQuery, JobResult, JobSpec, JobState, TableDef, TableId,
+    CatalogError, Job, JobBounds, JobEffect, JobId, JobPoint, JobQuery, JobResult, JobSpec, JobState, Replace,
+    TableDef, TableId,
 };
 
 /// The error must be of a variant, whatever its fields say.
@@ -197,19 +198,23 @@ async fn appended_rows_and_the_end_of_a_statement_are_one_transaction(store: &dy
 async fn a_new_table_and_the_end_of_a_statement_are_one_transaction(store: &dyn MetadataStore) {
     let (running, further) = running(store).await;
     let (t, rows) = (table("t"), [extent(1), extent(2)]);
-    let create = |table, replace| Some(JobEffect::Create { table, extents: &rows, replace, read: None });
+    let create = |table, replace| Some(JobEffect::Create { table, extents: &rows, replace });
     let other = JobPoint { n_done: 4, ..running.at() };
-    assert_eq!(store.change_job(other, &further, create(&t, false)).await.expect("an answer"), None);
+    assert_eq!(store.change_job(other, &further, create(&t, Replace::Never)).await.expect("an answer"), None);
     assert_eq!(store.tables().await.expect("tables"), []);
-    let changed = store.change_job(running.at(), &further, create(&t, false)).await.expect("an answer");
+    let changed = store.change_job(running.at(), &further, create(&t, Replace::Never)).await.expect("an answer");
     assert_eq!(changed.expect("it was there").replaced, None);
     assert_eq!(store.extents(t.id).await.expect("extents").len(), 2);
     // A refusal leaves the job where it was; one that replaces tells what went.
     let (last, next) = (further.clone(), Job { n_done: 2, ..further.clone() });
     let second = TableDef { id: TableId::new(), ..t.clone() };
-    assert_fails!(store.change_job(last.at(), &next, create(&second, false)).await, CatalogError::AlreadyExists { .. });
+    assert_fails!(
+        store.change_job(last.at(), &next, create(&second, Replace::Never)).await,
+        CatalogError::AlreadyExists { .. }
+    );
     assert_eq!(all(store).await, [further]);
-    let changed = store.change_job(last.at(), &next, create(&second, true)).await.expect("an answer");
+    let changed =
+        store.change_job(last.at(), &next, create(&second, Replace::Seen(Some(t.id)))).await.expect("an answer");
     assert_eq!(changed.expect("it was there").replaced.map(|table| table.id), Some(t.id));
     assert_eq!(all(store).await, [next]);
 }

@@ -2,10 +2,13 @@
 
 use std::sync::Arc;
 
+use arrow::datatypes::{DataType, Field, Schema};
+
+use super::access::roles;
 use super::{MemoryStore, MetadataStore, SqliteStore, add, extents, function, table, table_names};
 use crate::{
-    CatalogError, DerivedSources, DerivedTable, FileFormatKind, Frozen, FrozenRelation, FrozenStream, MaterializedView,
-    TableDef, TableId, TableKind, TableName,
+    AccessChange, CatalogError, DerivedSources, DerivedTable, FileFormatKind, Frozen, FrozenRelation, FrozenStream,
+    MaterializedView, Mentions, Replace, Securable, TableDef, TableId, TableKind, TableName,
 };
 
 conformance! {
@@ -15,6 +18,7 @@ conformance! {
     names_that_others_know_stay
     extents_that_others_hold_are_not_replaced
     a_copy_takes_the_place_of_its_program
+    plain_views_between_are_looked_through
     what_is_gone_carries_nothing
     what_dropped_ones_were_made_of_is_known
 }
@@ -76,7 +80,10 @@ async fn what_others_need_stays(store: &dyn MetadataStore) {
     let before = store.catalog_version().await.expect("a version");
     let error = store.drop_table(t.id).await.expect_err("two depend on it");
     assert_eq!(error.to_string(), "cannot drop table \"t\": derived table \"d\", materialized view \"v\" depend on it");
-    assert!(matches!(store.drop_function("f", false).await, Err(CatalogError::HasDependants { what: "function", .. })));
+    assert!(matches!(
+        store.drop_function("f", &[], false).await,
+        Err(CatalogError::HasDependants { what: "function", .. })
+    ));
     assert_eq!(store.catalog_version().await.expect("a version"), before);
     assert_eq!(table_names(store).await, ["public.d", "public.t", "public.v"]);
     let dropped = store.drop_tables(&[t.id, v.id, d.id], false).await.expect("all of them");
@@ -91,7 +98,11 @@ async fn what_depends_goes_along(store: &dyn MetadataStore) {
         add(store, table, &[]).await;
     }
     store.create_function(&function("f", ".."), false).await.expect("a function");
-    let dropped = store.drop_function("f", true).await.expect("dropped");
+    store.create_function(&function("g", ".."), false).await.expect("a function");
+    let through = ["f".to_owned()];
+    let refused = store.drop_function("g", &through, false).await;
+    assert!(matches!(refused, Err(CatalogError::HasDependants { what: "function", .. })), "f calls it");
+    let dropped = store.drop_function("f", &[], true).await.expect("dropped");
     assert_eq!(dropped, [above.clone(), v.clone()]);
     for table in [&v, &above] {
         add(store, table, &[]).await;
@@ -128,11 +139,12 @@ async fn extents_that_others_hold_are_not_replaced(store: &dyn MetadataStore) {
     let (v, d) = (view("v", &t), derived("d", &t));
     add(store, &t, &extents(0..3)).await;
     add(store, &v, &[]).await;
-    store.create_table(&table("t"), &[], true).await.expect("a view knows it by its name");
-    store.create_table(&t, &extents(0..3), true).await.expect("back again");
+    let other = table("t");
+    store.create_table(&other, &[], Replace::Seen(Some(t.id))).await.expect("a view knows it by its name");
+    store.create_table(&t, &extents(0..3), Replace::Seen(Some(other.id))).await.expect("back again");
     add(store, &d, &extents(0..3)).await;
     assert!(matches!(
-        store.create_table(&table("t"), &[], true).await,
+        store.create_table(&table("t"), &[], Replace::Seen(Some(t.id))).await,
         Err(CatalogError::HasDependants { attempted: "replace", .. })
     ));
     assert_eq!(store.extents(t.id).await.expect("extents").len(), 3);
@@ -142,18 +154,68 @@ async fn a_copy_takes_the_place_of_its_program(store: &dyn MetadataStore) {
     let t = table("t");
     let d = derived("d", &t);
     add(store, &t, &extents(0..3)).await;
-    assert!(store.create_table(&pinned(&d), &[], true).await.is_err(), "there is nothing that it is a copy of");
+    let schema = Arc::new(Schema::new(vec![Field::new("b", DataType::Utf8, false)]));
+    let rows = extents(7..8);
+    let pin = |id| store.pin_derived_table(id, FileFormatKind::Arrow, &schema, &rows);
+    for id in [d.id, t.id] {
+        assert!(matches!(pin(id).await, Err(CatalogError::TableNotFound { .. })), "nothing that it is a copy of");
+    }
     add(store, &d, &extents(0..3)).await;
-    store.create_table(&pinned(&d), &extents(7..8), true).await.expect("a copy");
+    // What happened to it meanwhile stays.
+    roles(store, &["bob"]).await;
+    let given = AccessChange::SetOwner { of: vec![Securable::Table(d.id)], owner: Some("bob".to_owned()) };
+    store.change_access(&given).await.expect("given away");
+    let name = TableName::new("public", "renamed");
+    store.rename_table(d.id, &name).await.expect("renamed");
+    let other = table("d");
+    add(store, &other, &extents(4..6)).await;
+    let before = store.catalog_version().await.expect("a version");
+    assert!(pin(d.id).await.expect("a copy"));
     assert_eq!(store.extents(d.id).await.expect("extents"), extents(7..8));
+    assert_eq!(store.extents(other.id).await.expect("extents"), extents(4..6));
+    let after = store.catalog_version().await.expect("a version");
+    assert!(after > before);
+    assert!(!store.pin_derived_table(d.id, FileFormatKind::Parquet, &t.schema, &[]).await.expect("it is pinned"));
+    assert_eq!(store.catalog_version().await.expect("a version"), after);
     store.drop_table(t.id).await.expect("nothing depends on it any more");
-    assert_eq!(store.tables().await.expect("tables"), [pinned(&d)]);
+    let expected = TableDef { name, owner: Some("bob".to_owned()), schema: Arc::clone(&schema), ..pinned(&d) };
+    assert_eq!(store.tables().await.expect("tables"), [other, expected]);
+}
+
+/// A plain view below a materialized one decides at each moment what that stands on.
+async fn plain_views_between_are_looked_through(store: &dyn MetadataStore) {
+    let plain = |over: &TableDef, function: &str| {
+        let (relations, functions) = ([over.name.clone()].into(), [function.to_owned()].into());
+        let (query, default_schema) = ("SELECT 1".to_owned(), "public".to_owned());
+        let kind = TableKind::View { query, default_schema, mentions: Some(Mentions { relations, functions }) };
+        TableDef { kind, ..table("plain") }
+    };
+    let (t, u) = (table("t"), table("u"));
+    let (first, second) = (plain(&t, "g"), plain(&u, "h"));
+    let v = view("v", &first);
+    for table in [&t, &u, &first, &v] {
+        add(store, table, &[]).await;
+    }
+    for name in ["f", "g", "h"] {
+        store.create_function(&function(name, ".."), false).await.expect("a function");
+    }
+    let other = TableName::new("public", "other");
+    assert!(store.drop_table(t.id).await.is_err() && store.rename_table(t.id, &other).await.is_err());
+    assert!(store.drop_function("g", &[], false).await.is_err());
+    store.create_table(&second, &[], Replace::Seen(Some(first.id))).await.expect("replaced");
+    assert!(store.drop_table(u.id).await.is_err() && store.rename_table(u.id, &other).await.is_err());
+    assert!(store.drop_function("h", &[], false).await.is_err());
+    store.drop_function("g", &[], false).await.expect("nobody calls it any more");
+    store.rename_table(t.id, &other).await.expect("nobody reads it any more");
+    assert_eq!(store.drop_tables(&[t.id], true).await.expect("dropped").len(), 1);
+    assert_eq!(store.drop_tables(&[u.id], true).await.expect("dropped"), [u, v]);
 }
 
 async fn what_is_gone_carries_nothing(store: &dyn MetadataStore) {
     let t = table("t");
     for new in [view("v", &t), derived("d", &t)] {
-        assert!(matches!(store.create_table(&new, &[], false).await, Err(CatalogError::TableNotFound { .. })));
+        let made = store.create_table(&new, &[], Replace::Never).await;
+        assert!(matches!(made, Err(CatalogError::TableNotFound { .. })));
     }
     assert!(store.drop_tables(&[TableId::new()], true).await.is_err());
     assert_eq!(table_names(store).await, [""; 0]);
@@ -165,10 +227,10 @@ async fn what_dropped_ones_were_made_of_is_known(store: &dyn MetadataStore) {
     for table in [&t, &d, &e] {
         add(store, table, &[]).await;
     }
-    store.create_table(&pinned(&d), &[], true).await.expect("a copy");
+    assert!(store.pin_derived_table(d.id, FileFormatKind::Arrow, &d.schema, &[]).await.expect("a copy"));
     assert_eq!(store.dropped_derived_tables().await.expect("an answer"), [], "none is gone");
     let other = TableDef { id: TableId::new(), ..e.clone() };
-    store.create_table(&other, &[], true).await.expect("replaced");
+    store.create_table(&other, &[], Replace::Seen(Some(e.id))).await.expect("replaced");
     store.drop_tables(&[d.id, t.id], true).await.expect("dropped");
     let mut gone: Vec<_> = [&d, &e, &other].into_iter().filter_map(DerivedSources::of).collect();
     gone.sort_by_key(|derived| derived.id.to_string());

@@ -3,7 +3,7 @@
 use super::cache::{entry, key};
 use super::{MemoryStore, MetadataStore, SqliteStore, add, table};
 use crate::cache::{EvictionNote, NewEntry, Pin, PinMove, PinMoves, PinOutcome, PinSubject, Publication};
-use crate::{CatalogError, Fingerprint, TableId};
+use crate::{CatalogError, Fingerprint, Replace, TableId};
 
 conformance! {
     pins_come_back_as_they_were
@@ -131,7 +131,7 @@ async fn pins_of_views_go_with_them(store: &dyn MetadataStore) {
     assert_eq!(keys(store).await, [key(2), key(3)]);
     store.rename_table(two.id, &one.name).await.expect("renamed");
     assert_eq!(keys(store).await, [key(2), key(3)]);
-    store.create_table(&table("one"), &[], true).await.expect("replaced");
+    store.create_table(&table("one"), &[], Replace::Seen(Some(two.id))).await.expect("replaced");
     assert_eq!(keys(store).await, [key(3)]);
 }
 

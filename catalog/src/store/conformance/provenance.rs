@@ -1,16 +1,17 @@
 //! What every metadata store does with programs that ran, and with where entries come from.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
 use super::cache::{entry, key};
-use super::{MemoryStore, MetadataStore, SqliteStore};
+use super::{MemoryStore, MetadataStore, SqliteStore, add, table};
 use crate::cache::{
     DataScope, EntryLineage, EntryProvenance, EvictionNote, InputLineage, NamedText, NewEntry, ProgramRecord,
     ProgramRun, ProgramSource, Publication, source_name,
 };
 use crate::store::KnownFile;
-use crate::{ByteRange, Extent, Fingerprint, Location, TableId};
+use crate::{ByteRange, Extent, Fingerprint, Location, TableId, TableName};
 
 conformance! {
     programs_are_written_down_once
@@ -19,6 +20,8 @@ conformance! {
     entries_know_what_they_are_made_of
     who_does_not_know_says_so
     dependants_are_found_by_file_table_and_entry
+    files_are_the_same_through_links
+    renamed_tables_are_known_by_their_new_name
     purging_drops_and_refuses
     a_purge_of_nothing_refuses_too
     files_to_delete_are_remembered
@@ -221,6 +224,57 @@ async fn dependants_are_found_by_file_table_and_entry(store: &dyn MetadataStore)
     assert_eq!(dependants(store, DataScope::default()).await, []);
 }
 
+async fn files_are_the_same_through_links(store: &dyn MetadataStore) {
+    let (one, two) = (TableId::new(), TableId::new());
+    let entries = vec![
+        made(1, "public.t", Some(one), &[extent("file:///link/t/a.csv", None)], &[]),
+        made(2, "public.u", Some(two), &[extent("file:///real/t/a.csv", None)], &[]),
+        made(3, "x.csv", None, &[extent("file:///other/x.csv", None), extent("s3://bucket/a/x.csv", None)], &[]),
+    ];
+    publish(store, entries).await;
+    let folders = store.local_folders().await.expect("an answer");
+    assert_eq!(folders, ["file:///link/t/", "file:///other/", "file:///real/t/"]);
+    let url = |path: &str| format!("file:///{path}/");
+    let links = BTreeMap::from([(url("link/t"), url("real/t")), (url("other"), url("real/other"))]);
+    let located = |text: &str| {
+        let location = Location::parse(text, Path::new("/")).expect("a location");
+        DataScope { locations: vec![location], ..DataScope::default() }
+    };
+    let table = |id| DataScope { tables: vec![id], ..DataScope::default() };
+    for scope in [
+        located("/real/t/"),
+        located("/real/t/*.csv"),
+        located("/real/t/a.csv"),
+        files(&["file:///real/t/a.csv"]),
+        table(one),
+        table(two),
+    ] {
+        let with_links = DataScope { links: links.clone(), ..scope.clone() };
+        assert_eq!(dependants(store, with_links).await, keys(&[1, 2]), "{scope:?}");
+        assert_eq!(dependants(store, scope.clone()).await.len(), 1, "{scope:?}");
+    }
+    let other = DataScope { links: links.clone(), ..located("/real/other/") };
+    assert_eq!(dependants(store, other).await, keys(&[3]));
+    assert_eq!(dependants(store, DataScope { links, ..located("/real/t/b.csv") }).await, []);
+}
+
+async fn renamed_tables_are_known_by_their_new_name(store: &dyn MetadataStore) {
+    let t = table("t");
+    add(store, &t, &[]).await;
+    let entries = vec![
+        made(1, "public.t", Some(t.id), &[extent("file:///a", None)], &[]),
+        made(2, "public.t", Some(TableId::new()), &[extent("file:///b", None)], &[]),
+    ];
+    publish(store, entries).await;
+    store.rename_table(t.id, &TableName::new("public", "u")).await.expect("renamed");
+    let named = |name: &str| DataScope { table_names: vec![name.to_owned()], ..DataScope::default() };
+    assert_eq!(dependants(store, named("public.u")).await, keys(&[1]));
+    assert_eq!(dependants(store, named("public.t")).await, keys(&[2]), "one that had its name before it");
+    assert_eq!(provenance(store, 1).await.inputs[0].table.as_deref(), Some("public.u"));
+    store.drop_table(t.id).await.expect("dropped");
+    assert_eq!(dependants(store, named("public.u")).await, keys(&[1]));
+}
+
 async fn purging_drops_and_refuses(store: &dyn MetadataStore) {
     let entries = |number| vec![made(number, "t", None, &[extent("file:///a", None)], &[])];
     publish(store, entries(1)).await;
@@ -260,21 +314,21 @@ async fn a_purge_of_nothing_refuses_too(store: &dyn MetadataStore) {
 }
 
 async fn files_to_delete_are_remembered(store: &dyn MetadataStore) {
-    assert_eq!(store.purged_parts().await.expect("an answer"), []);
+    assert_eq!(store.undeleted_parts().await.expect("an answer"), []);
     publish(store, vec![made(1, "t", None, &[extent("file:///a", None)], &[])]).await;
     let mut parts = store.purge(&files(&["file:///a"]), 10, &NOTE).await.expect("purged").parts;
     parts.sort_by(|one, two| one.location.cmp(&two.location));
     assert_eq!(parts.len(), 2);
-    assert_eq!(store.purged_parts().await.expect("an answer"), parts);
+    assert_eq!(store.undeleted_parts().await.expect("an answer"), parts);
     store.purge(&files(&["file:///a"]), 10, &NOTE).await.expect("nothing to purge");
-    assert_eq!(store.purged_parts().await.expect("an answer"), parts, "until somebody has deleted them");
-    store.forget_purged_parts(&[parts[0].location.clone(), "other".to_owned()]).await.expect("forgotten");
-    assert_eq!(store.purged_parts().await.expect("an answer"), parts[1..]);
+    assert_eq!(store.undeleted_parts().await.expect("an answer"), parts, "until somebody has deleted them");
+    store.forget_undeleted_parts(&[parts[0].location.clone(), "other".to_owned()]).await.expect("forgotten");
+    assert_eq!(store.undeleted_parts().await.expect("an answer"), parts[1..]);
     store.wipe().await.expect("wiped");
     // Those that are evicted are the collector's.
     publish(store, vec![made(2, "t", None, &[extent("file:///a", None)], &[])]).await;
     store.drop_cache_entries(&[key(2)], 10).await.expect("dropped");
-    assert_eq!(store.purged_parts().await.expect("an answer"), parts[1..]);
+    assert_eq!(store.undeleted_parts().await.expect("an answer"), parts[1..]);
 }
 
 async fn known_files_of_a_scope_are_found(store: &dyn MetadataStore) {

@@ -10,6 +10,7 @@ conformance! {
     room_is_set_aside_within_the_budget
     who_knows_too_little_asks_again
     leases_are_replaced_and_given_up
+    files_that_could_not_be_deleted_count
     evictions_are_recorded_with_their_reason
     what_is_evicted_again_is_recorded_again
     evictions_are_bounded_and_counted_for_ever
@@ -68,6 +69,22 @@ async fn who_knows_too_little_asks_again(store: &dyn MetadataStore) {
     assert_eq!(store.reserve_cache_space(&now).await.expect("an answer"), SpaceOutcome::Granted(1));
     // Setting room aside is no change of entries.
     assert_eq!(version(store).await, now.version);
+}
+
+async fn files_that_could_not_be_deleted_count(store: &dyn MetadataStore) {
+    assert_eq!(store.undeleted_bytes().await.expect("bytes"), 0);
+    let parts = [part("a"), part("b"), part("c")];
+    store.add_undeleted_parts(&parts[..2]).await.expect("written down");
+    store.add_undeleted_parts(&parts).await.expect("written down again");
+    assert_eq!(store.undeleted_parts().await.expect("parts"), parts);
+    assert_eq!(store.undeleted_bytes().await.expect("bytes"), 30);
+    // They leave 50 of the 80, whoever asks.
+    assert_eq!(request(store, "a", 51, 51).await, SpaceOutcome::Refused { others: 30 });
+    assert_eq!(request(store, "a", 20, 20).await, SpaceOutcome::Granted(20));
+    assert_eq!(request(store, "b", 10, 99).await, SpaceOutcome::Granted(30));
+    store.forget_undeleted_parts(&["a".to_owned(), "c".to_owned()]).await.expect("forgotten");
+    assert_eq!(store.undeleted_parts().await.expect("parts"), parts[1..2]);
+    assert_eq!(request(store, "b", 10, 99).await, SpaceOutcome::Granted(50));
 }
 
 async fn leases_are_replaced_and_given_up(store: &dyn MetadataStore) {

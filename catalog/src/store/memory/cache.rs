@@ -32,7 +32,7 @@ pub(super) struct Cache {
     /// How many purges there were.
     purges: i64,
     /// Files that they left to delete, by location.
-    purged_parts: BTreeMap<String, EntryPart>,
+    undeleted_parts: BTreeMap<String, EntryPart>,
     /// By the names of their sources.
     sources: BTreeMap<Fingerprint, StoredProgram>,
     /// Of lists that entries have.
@@ -65,7 +65,7 @@ impl Default for Cache {
             relatives: BTreeMap::new(),
             n_added: 0,
             purges: 0,
-            purged_parts: BTreeMap::new(),
+            undeleted_parts: BTreeMap::new(),
             sources: BTreeMap::new(),
             places: BTreeMap::new(),
             space: Space::default(),

@@ -48,7 +48,7 @@ use sqlx::{Encode, QueryBuilder, Sqlite, Type};
 pub(super) use self::add::publish;
 pub(super) use self::changes::changes;
 pub(super) use self::counts::{lookups, save_counts};
-pub(super) use self::dependants::{dependants, known_files_of, purge};
+pub(super) use self::dependants::{dependants, known_files_of, local_folders, purge};
 pub(super) use self::drop::drop;
 pub(super) use self::evictions::{eviction_totals, evictions};
 pub(super) use self::near::neighbours;

@@ -30,14 +30,19 @@ pub(super) async fn create(lane: &mut Lane, function: &Function, replace: bool) 
     Ok(change.commit().await?)
 }
 
-pub(super) async fn drop(lane: &mut Lane, name: &str, cascade: bool) -> Result<Vec<TableDef>, Fault> {
+pub(super) async fn drop(
+    lane: &mut Lane,
+    name: &str,
+    through: &[String],
+    cascade: bool,
+) -> Result<Vec<TableDef>, Fault> {
     let mut change = lane.change().await?;
     let delete = sqlx::query("DELETE FROM functions WHERE name = $1").bind(name);
     if delete.execute(&mut *change).await?.rows_affected() == 0 {
         return Err(CatalogError::NotFound { what: "function", name: name.to_owned() }.into());
     }
     let tables = tables::all(&mut change).await?;
-    let callers = named::callers(&tables, name);
+    let callers = named::callers(&tables, name, through);
     if !cascade && !callers.is_empty() {
         return Err(named::refused_function(name, &tables, &callers).into());
     }

@@ -91,8 +91,8 @@ pub(super) async fn change(
             tables::require(&mut transaction, table).await?;
             extents::append_in(&mut transaction, table, extents).await?;
         }
-        Some(JobEffect::Create { table, extents, replace, read }) => {
-            changed.replaced = tables::create_in(&mut transaction, table, extents, replace, read).await?;
+        Some(JobEffect::Create { table, extents, replace }) => {
+            changed.replaced = tables::create_in(&mut transaction, table, extents, replace).await?;
         }
         None => {}
     }

@@ -1,4 +1,5 @@
-//! What a purge has to remember: files that are still to be deleted, and what derived tables that are gone were made of.
+//! What a purge has to remember: files that are still to be deleted (and with them those that an eviction could not delete), and
+//! what derived tables that are gone were made of.
 
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
 use sqlx::{QueryBuilder, Row, Sqlite};
@@ -24,6 +25,23 @@ pub(super) async fn remember_parts(connection: &mut SqliteConnection, parts: &[E
         insert.build().persistent(false).execute(&mut *connection).await?;
     }
     Ok(())
+}
+
+pub(super) async fn add_parts(lane: &mut Lane, parts: &[EntryPart]) -> Result<(), Fault> {
+    let mut note = lane.note().await?;
+    remember_parts(&mut note, parts).await?;
+    Ok(note.commit().await?)
+}
+
+pub(super) async fn parts_bytes(lane: &mut Lane) -> Result<u64, Fault> {
+    bytes_in(lane.read()?).await
+}
+
+/// What all files take that are still to be deleted.
+pub(super) async fn bytes_in(connection: &mut SqliteConnection) -> Result<u64, Fault> {
+    let select = sqlx::query_scalar("SELECT coalesce(sum(bytes), 0) FROM purged_parts");
+    let bytes: i64 = select.fetch_one(connection).await?;
+    Ok(bytes.max(0).cast_unsigned())
 }
 
 pub(super) async fn parts(lane: &mut Lane) -> Result<Vec<EntryPart>, Fault> {

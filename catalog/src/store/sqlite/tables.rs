@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use arrow::datatypes::SchemaRef;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sqlx::Row;
@@ -13,7 +14,10 @@ use super::{access, extents, purges, schemas};
 use crate::access::keeps_rights;
 pub(super) use crate::named::{decode_schema, encode_schema};
 use crate::store::{no_such_table, table_exists};
-use crate::{CatalogError, Extent, Securable, TableDef, TableId, TableKind, TableName, named};
+use crate::{
+    CatalogError, DerivedTable, Extent, FileFormatKind, Replace, Securable, TableDef, TableId, TableKind, TableName,
+    named,
+};
 
 /// A query for the columns that [`read`] expects, in its order.
 macro_rules! select {
@@ -54,11 +58,10 @@ pub(super) async fn create(
     lane: &mut Lane,
     table: &TableDef,
     extents: &[Extent],
-    replace: bool,
-    read: Option<(TableId, usize)>,
+    replace: Replace,
 ) -> Result<Option<TableDef>, Fault> {
     let mut change = lane.change().await?;
-    let replaced = create_in(&mut change, table, extents, replace, read).await?;
+    let replaced = create_in(&mut change, table, extents, replace).await?;
     change.commit().await?;
     Ok(replaced)
 }
@@ -68,19 +71,15 @@ pub(super) async fn create_in(
     change: &mut SqliteConnection,
     table: &TableDef,
     extents: &[Extent],
-    replace: bool,
-    read: Option<(TableId, usize)>,
+    replace: Replace,
 ) -> Result<Option<TableDef>, Fault> {
     schemas::require(&mut *change, &table.name.schema).await?;
     let replaced = find(&mut *change, &table.name).await?;
-    if let Some((id, n_extents)) = read {
-        let is_same = replaced.as_ref().is_some_and(|old| old.id == id);
-        if !is_same || extents::count(&mut *change, id).await? != n_extents {
-            return Err(CatalogError::Overtaken { name: table.name.clone() }.into());
-        }
-    }
-    if replaced.is_some() && !replace {
-        return Err(table_exists(&table.name).into());
+    replace.check(table, replaced.as_ref())?;
+    if let Some((id, n_extents)) = replace.read()
+        && extents::count(&mut *change, id).await? != n_extents
+    {
+        return Err(CatalogError::Overtaken { name: table.name.clone() }.into());
     }
     if replaced.is_some() || matches!(table.kind, TableKind::MaterializedView(_) | TableKind::Derived(_)) {
         let tables = all(&mut *change).await?;
@@ -106,6 +105,35 @@ pub(super) async fn create_in(
     access::write_grants(&mut *change, kept.iter()).await?;
     extents::insert(&mut *change, table.id, 0, extents).await?;
     Ok(replaced)
+}
+
+/// Gives a derived table files of its own; false if it has some already.
+pub(super) async fn pin(
+    lane: &mut Lane,
+    id: TableId,
+    format: FileFormatKind,
+    schema: &SchemaRef,
+    extents: &[Extent],
+) -> Result<bool, Fault> {
+    let mut change = lane.change().await?;
+    let found = select!("WHERE id = $1").bind(id.to_string()).fetch_optional(&mut *change).await?;
+    let found = found.as_ref().map(read).transpose()?.map(|table| table.kind);
+    let Some(TableKind::Derived(derived)) = found else { return Err(no_such_table(id).into()) };
+    if derived.pinned.is_some() {
+        change.rollback().await?;
+        return Ok(false);
+    }
+    let kind = TableKind::Derived(Box::new(DerivedTable { pinned: Some(format), ..*derived }));
+    sqlx::query("UPDATE tables SET kind = $1, arrow_schema = $2 WHERE id = $3")
+        .bind(to_json(&kind)?)
+        .bind(encode_schema(schema))
+        .bind(id.to_string())
+        .execute(&mut *change)
+        .await?;
+    sqlx::query("DELETE FROM extents WHERE table_id = $1").bind(id.to_string()).execute(&mut *change).await?;
+    extents::insert(&mut change, id, 0, extents).await?;
+    change.commit().await?;
+    Ok(true)
 }
 
 pub(super) async fn drop(lane: &mut Lane, ids: &[TableId], cascade: bool) -> Result<Vec<TableDef>, Fault> {
@@ -134,6 +162,12 @@ pub(super) async fn rename(lane: &mut Lane, id: TableId, name: &TableName) -> Re
     sqlx::query("UPDATE tables SET schema_name = $1, table_name = $2 WHERE id = $3")
         .bind(&name.schema)
         .bind(&name.name)
+        .bind(id.to_string())
+        .execute(&mut *change)
+        .await?;
+    // Results know it by its name as well, also when it is gone.
+    sqlx::query("UPDATE cache_entry_inputs SET table_name = $1 WHERE table_id = $2")
+        .bind(name.to_string())
         .bind(id.to_string())
         .execute(&mut *change)
         .await?;

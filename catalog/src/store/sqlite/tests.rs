@@ -12,10 +12,10 @@ use tempfile::TempDir;
 
 use super::SqliteStore;
 use super::format::{APPLICATION_ID, NEWEST};
-use crate::CatalogError;
 use crate::cache::CacheChange;
 use crate::store::MetadataStore;
 use crate::store::conformance::{cache, extents, table};
+use crate::{CatalogError, Replace};
 
 fn home() -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().expect("a folder");
@@ -59,7 +59,7 @@ async fn a_store_remembers() {
     let (_folder, path) = home();
     let t = table("t");
     let store = open(&path).await;
-    store.create_table(&t, &extents(0..3), false).await.expect("a table");
+    store.create_table(&t, &extents(0..3), Replace::Never).await.expect("a table");
     let version = store.catalog_version().await.expect("a version");
     store.close().await;
     let store = open(&path).await;
@@ -98,8 +98,11 @@ async fn answers_are_never_older_than_questions() {
             })
         })
         .collect();
+    let mut last = None;
     while committed.load(Ordering::SeqCst) < 60 {
-        changing.create_table(&table("t"), &[], true).await.expect("a table");
+        let next = table("t");
+        changing.create_table(&next, &[], Replace::Seen(last)).await.expect("a table");
+        last = Some(next.id);
         committed.store(changing.catalog_version().await.expect("a version"), Ordering::SeqCst);
     }
     for asker in askers {
@@ -113,7 +116,7 @@ async fn handles_see_each_others_changes() {
     let (one, two) = (open(&path).await, open(&path).await);
     let before = two.catalog_version().await.expect("a version");
     let t = table("t");
-    one.create_table(&t, &extents(0..2), false).await.expect("a table");
+    one.create_table(&t, &extents(0..2), Replace::Never).await.expect("a table");
     assert!(two.catalog_version().await.expect("a version") > before);
     assert_eq!(two.extents(t.id).await.expect("extents"), extents(0..2));
     two.drop_table(t.id).await.expect("dropped");
@@ -129,7 +132,7 @@ async fn appends_from_two_handles_both_land() {
     let (_folder, path) = home();
     let (one, two) = (open(&path).await, open(&path).await);
     let t = table("t");
-    one.create_table(&t, &[], false).await.expect("a table");
+    one.create_table(&t, &[], Replace::Never).await.expect("a table");
     let append = async |store: &SqliteStore, offset: u64| {
         for number in 0..30 {
             let first = offset + number * 2;
@@ -204,7 +207,7 @@ async fn a_cancelled_change_is_rolled_back() {
     let (_folder, path) = home();
     let store = open(&path).await;
     let t = table("t");
-    store.create_table(&t, &[], false).await.expect("a table");
+    store.create_table(&t, &[], Replace::Never).await.expect("a table");
     let many = extents(0..5000);
     for micros in [0, 50, 200, 1000, 4000] {
         let _ = tokio::time::timeout(Duration::from_micros(micros), store.append_extents(t.id, &many)).await;
@@ -259,7 +262,7 @@ async fn killed_processes_leave_whole_changes_only() {
     let t = table("t");
     // The helpers append as soon as there is a table, so that asking later would count some of theirs.
     let before = store.catalog_version().await.expect("a version") + 1;
-    store.create_table(&t, &[], false).await.expect("a table");
+    store.create_table(&t, &[], Replace::Never).await.expect("a table");
     while store.catalog_version().await.expect("a version") < before + 10 {
         assert!(helpers.iter_mut().all(|helper| helper.try_wait().expect("a state").is_none()), "a helper failed");
         tokio::time::sleep(Duration::from_millis(1)).await;
@@ -452,7 +455,7 @@ async fn a_damaged_home_gives_errors() {
     let (_folder, path) = home();
     let store = open(&path).await;
     let t = table("t");
-    store.create_table(&t, &extents(0..1000), false).await.expect("a table");
+    store.create_table(&t, &extents(0..1000), Replace::Never).await.expect("a table");
     store.close().await;
     let whole = std::fs::read(&path).expect("bytes");
     for (start, end) in [(100, 4096), (4096, whole.len()), (whole.len() / 2, whole.len())] {
@@ -486,7 +489,7 @@ async fn damaged_records_are_named() {
     ] {
         let (_folder, path) = home();
         let store = open(&path).await;
-        store.create_table(&table("t"), &[], false).await.expect("a table");
+        store.create_table(&table("t"), &[], Replace::Never).await.expect("a table");
         execute(&mut raw(&path).await, sql).await;
         let error = store.tables().await.expect_err("a damaged record");
         assert!(matches!(error, CatalogError::Damaged { .. }), "{error:?}");
@@ -526,7 +529,7 @@ async fn costs() {
 
     let (t, many) = (table("t"), extents(0..10_000));
     let start = Instant::now();
-    store.create_table(&t, &many, false).await.expect("a table");
+    store.create_table(&t, &many, Replace::Never).await.expect("a table");
     report("insert 10,000 extents", start, 1);
     for _ in 0..5 {
         let start = Instant::now();

@@ -57,6 +57,18 @@ fn the_others_weigh_less() {
 }
 
 #[test]
+fn of_what_takes_no_room_there_are_so_many() {
+    let empty = |key| EvictionCandidate { bytes: 0, ..one(key) };
+    let idle = EvictionCandidate { idle_us: 300 * SECOND, ..empty(4) };
+    let all = [empty(1), one(2), empty(3), idle, EvictionCandidate { uses: 9, ..empty(5) }];
+    assert!(too_many_empty(&all, 4).is_empty());
+    assert_eq!(too_many_empty(&all, 3), [4]);
+    assert_eq!(too_many_empty(&all, 1), [4, 1, 3]);
+    let pinned = EvictionCandidate { pinned: true, ..idle };
+    assert_eq!(too_many_empty(&[pinned, empty(1), EvictionCandidate { leased: true, ..empty(6) }], 0), [1]);
+}
+
+#[test]
 fn no_more_goes_than_is_needed_and_what_stays_stays() {
     let pinned = EvictionCandidate { pinned: true, bytes: 1 << 40, ..one(1) };
     let leased = EvictionCandidate { leased: true, bytes: 1 << 40, ..one(2) };

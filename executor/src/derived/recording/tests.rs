@@ -216,6 +216,38 @@ async fn a_discarded_or_forgotten_recording_leaves_nothing() {
     becomes_empty(&store).await;
 }
 
+/// Whoever finished it may be cancelled before it is published.
+#[tokio::test]
+async fn what_is_finished_and_not_published_is_deleted() {
+    let store = memory_store();
+    let finished = async |name: &str| {
+        let recording = Recording::new(store.clone(), prefix(name), small_parts());
+        let _: Vec<_> = recording.tee(0, 1, passing(ten_batches())).try_collect().await.unwrap();
+        recording.finish().await.unwrap()
+    };
+    let in_flight = |parts: &[EntryPart]| parts.iter().filter(|part| store.is_in_flight(&part.location)).count();
+    let one = finished("dropped").await;
+    let parts = one.parts.clone();
+    assert!(parts.len() > 5 && in_flight(&parts) == parts.len());
+    drop(one);
+    becomes_empty(&store).await;
+    assert_eq!(in_flight(&parts), 0);
+    finished("deleted").await.unpublished.delete().await;
+    assert_eq!(n_stored(&store).await, 0);
+    // An entry may name these: whoever asked for it never heard.
+    let mut one = finished("offered").await;
+    let parts = one.parts.clone();
+    one.unpublished.offer();
+    drop(one);
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    assert_eq!((n_stored(&store).await, in_flight(&parts)), (parts.len(), parts.len()));
+    // These are one's, and those the collector judges.
+    finished("published").await.unpublished.published();
+    finished("left").await.unpublished.leave();
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    assert_eq!(n_stored(&store).await, 3 * parts.len());
+}
+
 #[tokio::test]
 async fn too_many_bytes_are_given_up() {
     let store = memory_store();

@@ -120,7 +120,7 @@ async fn whole_entries_are_verified() {
         in_order: true,
         wall: Duration::ZERO,
         work: crate::operator::Work::default(),
-        room: store.nothing_reserved(),
+        unpublished: super::super::Unpublished::new(store.clone(), vec![], None),
     };
     let entry = entry_of("k", &finished);
     store.verify(&entry).await.unwrap();

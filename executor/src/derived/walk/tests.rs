@@ -58,7 +58,7 @@ async fn everything_in_the_folder_is_named_and_nothing_outside() {
     let garbage: Vec<_> = sections.into_iter().flat_map(|section| section.found).collect();
     let looked = store.look_at(garbage).await;
     assert!(looked.iter().all(|one| one.bytes > 0 && one.modified_us.is_some()));
-    assert_eq!(store.remove(looked).await.len(), 5);
+    assert_eq!(store.remove(looked).await.gone.len(), 5);
     assert_eq!(kinds(&all(&store).await), BTreeMap::new());
     assert!(folder.join("0197c6a000007000800000000000abcd/1a/2b/x.arrow").exists());
     assert_eq!(store.is_there(&part.location).await, Some(false));
@@ -91,7 +91,7 @@ async fn a_bucket_is_listed_and_swept() {
     assert_eq!(found.len(), 1);
     assert_eq!((&found[0].location, found[0].writer), (&part.location, Some(store.writer())));
     assert!(store.is_in_flight(&part.location));
-    assert_eq!(store.remove(store.look_at(found).await).await.len(), 1);
+    assert_eq!(store.remove(store.look_at(found).await).await.gone.len(), 1);
     assert!(all(&store).await.is_empty());
 }
 

@@ -30,7 +30,9 @@ async fn large(objects: &Arc<InMemory>, bytes: u64) -> (DerivedStore, Arc<CacheE
     datafusion::physical_plan::common::collect(stream).await.unwrap();
     let finished = recording.finish().await.unwrap();
     assert!(finished.parts.len() > 5);
-    (store, Arc::new(CacheEntry { bytes, ..entry_of("p", &finished) }))
+    let entry = CacheEntry { bytes, ..entry_of("p", &finished) };
+    finished.unpublished.published();
+    (store, Arc::new(entry))
 }
 
 fn runtime(memory: usize, spill: u64) -> Arc<RuntimeEnv> {

@@ -2,7 +2,7 @@
 //!
 //! datafusion-sql's expr/function.rs returns at the first scalar function of the name, with its arguments alone:
 //! `abs(DISTINCT x)`, `abs(x) FILTER (..)` and `abs(x) OVER (..)` are all `abs(x)`. Apart from the other checks
-//! because it must know the functions.
+//! because it must know the functions. Aggregates of pairs take DISTINCT and forget it as well.
 
 use std::ops::ControlFlow;
 
@@ -14,6 +14,23 @@ use sqlparser::ast::{
 use super::{Found, refuse_if};
 use crate::Result;
 use crate::sql::statement::Statement;
+
+/// Aggregates that count each pair as often as it is there, whatever is said.
+const IGNORES_DISTINCT: [&str; 13] = [
+    "corr",
+    "covar",
+    "covar_pop",
+    "covar_samp",
+    "regr_avgx",
+    "regr_avgy",
+    "regr_count",
+    "regr_intercept",
+    "regr_r2",
+    "regr_slope",
+    "regr_sxx",
+    "regr_sxy",
+    "regr_syy",
+];
 
 /// Fails where a clause that only aggregates and window functions have is on a function for which `is_scalar` says
 /// yes. It is asked by names as DataFusion looks them up: lower case unless quoted.
@@ -58,6 +75,10 @@ impl<F: Fn(&str) -> bool> Visitor for Functions<F> {
         let [name] = function.name.0.as_slice() else { return ControlFlow::Continue(()) };
         let Some(ident) = name.as_ident() else { return ControlFlow::Continue(()) };
         let name = if ident.quote_style.is_some() { ident.value.clone() } else { ident.value.to_lowercase() };
+        if clause == "DISTINCT" && IGNORES_DISTINCT.contains(&name.as_str()) {
+            let hint = "aggregate a subquery with SELECT DISTINCT";
+            return refuse_if(true, format!("DISTINCT on the function \"{name}\""), function.name.span(), hint);
+        }
         let hint = "the function is neither an aggregate nor a window function: leave it out";
         refuse_if((self.is_scalar)(&name), format!("{clause} on the function \"{name}\""), function.name.span(), hint)
     }

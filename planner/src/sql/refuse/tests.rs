@@ -246,6 +246,8 @@ async fn refuses_clauses_of_aggregates_on_scalar_functions() {
         ("SELECT ABS(a) FILTER (WHERE b > 100) FROM t", "FILTER on the function \"abs\""),
         ("SELECT abs(a) OVER (PARTITION BY b) FROM t", "OVER on the function \"abs\""),
         ("SELECT abs(a) IGNORE NULLS FROM t", "IGNORE or RESPECT NULLS on the function \"abs\""),
+        ("SELECT regr_count(DISTINCT a, b) FROM t", "DISTINCT on the function \"regr_count\""),
+        ("SELECT corr(DISTINCT a, b) FROM t", "DISTINCT on the function \"corr\""),
         ("SELECT abs(0) WITHIN GROUP (ORDER BY a) FROM t", "WITHIN GROUP on the function \"abs\""),
         ("CREATE VIEW v AS SELECT abs(DISTINCT a) FROM t", "DISTINCT on the function \"abs\""),
     ] {

@@ -9,7 +9,7 @@ use crate::cache::{
     DataScope, DroppedEntries, EntryPart, EntryProvenance, EvictionNote, ExtentPlace, InputProvenance, ProgramRun,
     Publication, StoredProgram,
 };
-use crate::{AddedEntries, ByteRange, Extent, Fingerprint, plain_location};
+use crate::{AddedEntries, ByteRange, Extent, Fingerprint, TableId, plain_location};
 
 /// Where the extents of a list are.
 pub(super) type Places = Vec<(Arc<str>, Option<ByteRange>)>;
@@ -112,12 +112,27 @@ impl Cache {
                 locations.extend(input.extents.iter().filter_map(|extent| extent.location.clone()));
             }
         }
+        // A file is the same by whatever links it is reached.
+        let real: Vec<Arc<str>> = locations.iter().filter_map(|url| scope.without_links(url)).map(Arc::from).collect();
+        locations.extend(real);
         move |url: &str| {
             locations.contains(url)
-                || scope.files.iter().any(|file| file == url)
-                || scope.file_beginnings.iter().any(|beginning| url.starts_with(beginning))
-                || scope.locations.iter().any(|place| place.names_file(url))
+                || scope.names_file(url)
+                || scope.without_links(url).is_some_and(|real| locations.contains(real.as_str()))
         }
+    }
+
+    pub(in super::super) fn local_folders(&self) -> Vec<String> {
+        let urls = self.places.values().flatten().map(|(url, _)| url).filter(|url| url.starts_with("file:///"));
+        let folders: BTreeSet<&str> = urls.filter_map(|url| Some(&url[..=url.rfind('/')?])).collect();
+        folders.into_iter().map(str::to_owned).collect()
+    }
+
+    /// What entries were made of is known by the table's name from now on.
+    pub(in super::super) fn rename_table(&mut self, id: TableId, name: &str) {
+        let lineages = self.entries.values_mut().filter_map(|record| record.lineage.as_mut());
+        let inputs = lineages.flat_map(|lineage| &mut lineage.inputs).filter(|input| input.table_id == Some(id));
+        inputs.for_each(|input| input.table = name.to_owned());
     }
 
     pub(in super::super) fn dependants(&self, scope: &DataScope) -> Vec<Fingerprint> {
@@ -158,16 +173,26 @@ impl Cache {
         self.purges += 1;
         let keys = self.dependants(scope);
         let dropped = self.evict(&keys, remember, note);
-        self.purged_parts.extend(dropped.parts.iter().map(|part| (part.location.clone(), part.clone())));
+        self.add_undeleted_parts(&dropped.parts);
         dropped
     }
 
-    pub(in super::super) fn purged_parts(&self) -> Vec<EntryPart> {
-        self.purged_parts.values().cloned().collect()
+    pub(in super::super) fn add_undeleted_parts(&mut self, parts: &[EntryPart]) {
+        for part in parts {
+            self.undeleted_parts.entry(part.location.clone()).or_insert_with(|| part.clone());
+        }
     }
 
-    pub(in super::super) fn forget_purged_parts(&mut self, locations: &[String]) {
-        self.purged_parts.retain(|location, _| !locations.contains(location));
+    pub(in super::super) fn undeleted_bytes(&self) -> u64 {
+        self.undeleted_parts.values().fold(0, |sum: u64, part| sum.saturating_add(part.bytes))
+    }
+
+    pub(in super::super) fn undeleted_parts(&self) -> Vec<EntryPart> {
+        self.undeleted_parts.values().cloned().collect()
+    }
+
+    pub(in super::super) fn forget_undeleted_parts(&mut self, locations: &[String]) {
+        self.undeleted_parts.retain(|location, _| !locations.contains(location));
     }
 
     /// Forgets where the extents of lists are that no entry has any more.

@@ -73,7 +73,7 @@ impl Cache {
             return SpaceOutcome::Stale;
         }
         let others = self.space.leases.values().filter(|lease| lease.holder != request.holder);
-        let others = others.fold(0, |sum: u64, lease| sum.saturating_add(lease.reserved));
+        let others = others.fold(self.undeleted_bytes(), |sum: u64, lease| sum.saturating_add(lease.reserved));
         let room = request.budget.saturating_sub(request.used).saturating_sub(others);
         if room < request.least {
             return SpaceOutcome::Refused { others };

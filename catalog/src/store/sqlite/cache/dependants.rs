@@ -3,6 +3,7 @@
 //! ```text
 //!   table --> inputs of entries --> where their extents were --> all entries over those places, by whatever table
 //!   file  ------------------------------^                        --> entries made from those entries, and so on
+//!         what leads there through links ^
 //! ```
 
 use std::collections::BTreeSet;
@@ -45,6 +46,17 @@ pub(in super::super) async fn purge(
     Ok(outcome)
 }
 
+pub(in super::super) async fn local_folders(lane: &mut Lane) -> Result<Vec<String>, Fault> {
+    // Without all letters that are no slash at its end.
+    let select = sqlx::query_scalar(
+        "SELECT DISTINCT rtrim(location, replace(location, '/', '')) FROM extent_places
+         WHERE location >= 'file:///' AND location < 'file:///\u{10ffff}'",
+    );
+    let mut folders: Vec<String> = select.fetch_all(lane.read()?).await?;
+    folders.sort();
+    Ok(folders)
+}
+
 /// What is known of the scope's files.
 pub(in super::super) async fn known_files_of(
     lane: &mut Lane,
@@ -55,8 +67,8 @@ pub(in super::super) async fn known_files_of(
     let is_meant = |location: &str| {
         let url = plain_location(location);
         locations.contains(&*url)
-            || scope.locations.iter().any(|location| location.names_file(&url))
-            || scope.file_beginnings.iter().any(|beginning| url.starts_with(beginning))
+            || scope.names_file(&url)
+            || scope.without_links(&url).is_some_and(|real| locations.contains(&real))
     };
     let known = known_files::at(&mut snapshot, is_meant).await?;
     snapshot.rollback().await?;
@@ -94,6 +106,16 @@ async fn reach(
     }
     for beginning in &scope.file_beginnings {
         locations.extend(beginning_with(connection, beginning).await?);
+    }
+    // A file is the same by whatever links it is reached.
+    let real: Vec<String> = locations.iter().filter_map(|url| scope.without_links(url)).collect();
+    locations.extend(real);
+    for folder in scope.links.keys() {
+        for url in beginning_with(connection, folder).await? {
+            if scope.without_links(&url).is_some_and(|real| locations.contains(&real)) || scope.names_file(&url) {
+                locations.insert(url);
+            }
+        }
     }
     Ok((entries, locations))
 }

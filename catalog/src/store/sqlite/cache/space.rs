@@ -5,6 +5,7 @@ use sqlx::sqlite::SqliteRow;
 
 use super::super::fault::Fault;
 use super::super::lane::Lane;
+use super::super::purges;
 use crate::cache::{CacheLease, SpaceOutcome, SpaceRequest};
 
 const UPSERT: &str = "INSERT INTO cache_leases (holder, reserved, expires_at) VALUES ($1, $2, $3)
@@ -20,6 +21,7 @@ pub(in super::super) async fn reserve(lane: &mut Lane, request: &SpaceRequest) -
     let select = sqlx::query_scalar("SELECT reserved FROM cache_leases WHERE holder <> $1");
     let others: Vec<i64> = select.bind(&request.holder).fetch_all(&mut *note).await?;
     let others = others.into_iter().fold(0, |sum: u64, one| sum.saturating_add(one.max(0).cast_unsigned()));
+    let others = others.saturating_add(purges::bytes_in(&mut note).await?);
     let room = request.budget.saturating_sub(request.used).saturating_sub(others);
     if room < request.least {
         note.rollback().await?;
