@@ -78,7 +78,7 @@ pub(crate) async fn describe(session: &Session, opened: Opened) -> Result<Descri
 
 /// Fails unless whoever asked for rows may ask for them now, and would get some. Nothing is run again: what a command did is done.
 pub(crate) async fn check_again(session: &Session, opened: Opened) -> Result<()> {
-    let Opened { statement, catalog, planning } = opened;
+    let Opened { statement, catalog, planning, .. } = opened;
     match statement {
         Statement::DataFusion(statement) => match planned(session, &catalog, planning.state(), *statement).await? {
             Some(plan) => access::check_again(&catalog.rights, &plan),
