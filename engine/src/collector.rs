@@ -140,7 +140,8 @@ impl Collector {
     async fn sweep(&self, section: Section, known: &HashSet<String>, collected: &mut Collected) -> Result<()> {
         let living = self.living().await?;
         let is_suspect = |one: &&Found| {
-            !self.is_needed(one, &living) && !(one.kind == FoundKind::Part && known.contains(&one.location))
+            let stays = one.kind == FoundKind::Part && known.contains(&one.location);
+            !stays && !self.is_needed(one, &living)
         };
         let suspects: Vec<Found> = section.found.iter().filter(is_suspect).cloned().collect();
         let marks = self.marks(&section, &suspects).await?;

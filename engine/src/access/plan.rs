@@ -46,21 +46,17 @@ pub(crate) fn check_again(rights: &Rights, plan: &LogicalPlan) -> Result<()> {
     Ok(())
 }
 
+/// Is shown each table of a plan, and says whether it may be read.
+type Look<'a> = dyn FnMut(&TableScan, &Arc<dyn TableProvider>) -> DataFusionResult<()> + 'a;
+
 /// Shows each table that a plan reads, and those below the names that it reads.
-pub(crate) fn each_table(
-    plan: &LogicalPlan,
-    look: &mut dyn FnMut(&TableScan, &Arc<dyn TableProvider>) -> DataFusionResult<()>,
-) -> DataFusionResult<()> {
+pub(crate) fn each_table(plan: &LogicalPlan, look: &mut Look<'_>) -> DataFusionResult<()> {
     below(plan, look, &mut HashSet::new())
 }
 
 /// `seen` has the named tables whose queries were looked at: a name that is read twice, by others that are, would be looked at over and
 /// over again.
-fn below(
-    plan: &LogicalPlan,
-    look: &mut dyn FnMut(&TableScan, &Arc<dyn TableProvider>) -> DataFusionResult<()>,
-    seen: &mut HashSet<usize>,
-) -> DataFusionResult<()> {
+fn below(plan: &LogicalPlan, look: &mut Look<'_>, seen: &mut HashSet<usize>) -> DataFusionResult<()> {
     plan.apply_with_subqueries(|node| {
         let LogicalPlan::TableScan(scan) = node else { return Ok(TreeNodeRecursion::Continue) };
         if let Some(inner) = scan.source.get_logical_plan() {

@@ -210,7 +210,7 @@ async fn what_began_to_be_dropped_is_and_keeps_no_room() {
         assert!(futures::poll!(&mut dropping).is_pending(), "it waits for the metadata store");
     }
     for _ in 0..500 {
-        let is_held = evictor.ledger.held() > 0 || evictor.metadata.cache_leases().await.expect("leases") != [];
+        let is_held = evictor.ledger.held() > 0 || !evictor.metadata.cache_leases().await.expect("leases").is_empty();
         if !is_held && parts.iter().all(|part| !world.path(part).exists()) {
             break;
         }
