@@ -233,8 +233,9 @@ pub(super) fn exists(
 /// Fails if a name would stand in the way of files: who reads them by their location would read the table instead.
 pub(super) fn check_is_no_location(rights: &Rights, name: &TableName) -> Result<()> {
     match looks_like_location(&name.name) {
-        true => rights.check_admin(&format!("name something \"{}\", as files are named", name.name)).map_err(|error| {
-            error.with_hint("choose a name without \"/\" and \"*\" that does not end as a file's does")
+        // In words: what looks like a path is cut out of what users are told.
+        true => rights.check_admin("name tables and views as files are named").map_err(|error| {
+            error.with_hint("choose a name without slashes and stars that does not end as a file's does")
         }),
         false => Ok(()),
     }
